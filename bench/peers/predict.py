@@ -135,7 +135,7 @@ def prepare(place, arm, folder, requests, outside_ms):
         "scenario": f"predicted-{arm.work}",
         "cluster": {"machines": {
             "count": 1, "devices": workers, "cpu": workers,
-            "device": {"kind": device, "memory": memory, "h2d": 0},
+            "device": {"kind": device, "memory": memory, "h2d": 0, "splits": True},
         }},
         "workflows": workflow_documents(arm, pieces, folder), "profile": "measured.profile.json",
         "policy": policy_of(place, arm, served), "warmup": "0%",

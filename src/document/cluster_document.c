@@ -48,6 +48,9 @@ const struct field cluster_device_fields[] = {
      .left_out = "models stay until their room is needed"},
     {"bus_inputs", FIELD_FLAG(struct machines, device.bus_inputs),
      .help = "`true` if inputs of batches cross the bus as well"},
+    {"splits", FIELD_FLAG(struct machines, device.splits),
+     .help = "`true` for processors: idle ones of the machine take part in a batch, if policies "
+             "let workers share"},
     {0},
 };
 

@@ -92,7 +92,9 @@ static void run_models(struct stage *stage, uint32_t index)
             order[count++] = i;
         }
     }
-    onnx_run(model, stage->runner->options, stage->models, count, &operation->usages[index]);
+    onnx_run_split(
+        model, stage->runner->options, stage->models, count, operation->batch.config.parts,
+        &operation->usages[index]);
     for (uint32_t i = 0; i < count; i++) {
         struct local_task *task = &operation->tasks[order[i]];
         task->output = stage->models[i].output;

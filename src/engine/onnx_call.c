@@ -121,7 +121,7 @@ static enum weft_status say_failed(
 }
 
 enum weft_status onnx_call_run(
-    const struct onnx_job *job, struct onnx_call *call, uint64_t rows, struct weft_error *error)
+    struct onnx_job *job, struct onnx_call *call, uint64_t rows, struct weft_error *error)
 {
     const struct onnx_model *model = job->model;
     struct onnx_usage *usage = job->usage;
@@ -133,10 +133,12 @@ enum weft_status onnx_call_run(
         model->outputs.source_count, call->outputs);
     ort_meter_stop();
     const uint64_t needed = (uint64_t)meter.peak_bytes + call->gathered_bytes;
+    (void)pthread_mutex_lock(&job->lock);
     usage->run_count++;
     usage->rows_most = rows > usage->rows_most ? (uint32_t)rows : usage->rows_most;
     usage->workspace_bytes = needed > usage->workspace_bytes ? needed : usage->workspace_bytes;
     usage->left_bytes += meter.now_bytes; /* The outputs are taken off when they are released. */
+    (void)pthread_mutex_unlock(&job->lock);
     if (outcome != NULL && meter.denied > 0) {
         (void)say_failed(model, outcome, NULL); /* It only says that there was no memory. */
         return error_set(
@@ -147,7 +149,7 @@ enum weft_status onnx_call_run(
     return outcome == NULL ? WEFT_OK : say_failed(model, outcome, error);
 }
 
-void onnx_call_end(const struct onnx_job *job, struct onnx_call *call)
+void onnx_call_end(struct onnx_job *job, struct onnx_call *call)
 {
     const struct onnx_model *model = job->model;
     struct ort_meter meter;
@@ -167,7 +169,9 @@ void onnx_call_end(const struct onnx_job *job, struct onnx_call *call)
         free(call->converted[i]);
     }
     ort_meter_stop();
+    (void)pthread_mutex_lock(&job->lock);
     job->usage->left_bytes += meter.now_bytes;
+    (void)pthread_mutex_unlock(&job->lock);
 }
 
 enum weft_status onnx_look_at_tensor(

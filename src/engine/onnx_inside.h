@@ -5,6 +5,8 @@
 #ifndef ENGINE_ONNX_INSIDE_H
 #define ENGINE_ONNX_INSIDE_H
 
+#include <pthread.h>
+
 #include "engine/onnx_run.h"
 
 /* The tasks of a call, with their inputs in the order of the model. */
@@ -13,6 +15,8 @@ struct onnx_job {
     struct OrtRunOptions *options;
     struct onnx_task *tasks;
     uint32_t task_count;
+    uint32_t parts;       /* That rows are split into; 0: as 1. */
+    pthread_mutex_t lock; /* Of usage, outputs and what is open, while parts run. */
     struct onnx_usage *usage;
     const struct weft_tensor *bound[BATCH_TASKS_MAX][BUNDLE_TENSORS_MAX];
     uint64_t rows[BATCH_TASKS_MAX];
@@ -35,6 +39,16 @@ struct onnx_call {
                                           */
     uint64_t gathered_bytes;
 };
+
+/* onnx_parts.c */
+
+/* Run rows @range of @group; false if tasks must run alone instead. From any thread. */
+typedef bool (*onnx_range_run)(
+    struct onnx_job *job, const struct onnx_group *group, const uint64_t range[2]);
+
+/* Run all rows of @group by @run, at most @rows_max at a time, in the parts of @job. */
+bool onnx_run_parts(
+    struct onnx_job *job, const struct onnx_group *group, uint64_t rows_max, onnx_range_run run);
 
 /* onnx_bind.c */
 
@@ -66,7 +80,7 @@ enum weft_status onnx_call_take_whole(
 
 /* Call the library for @rows rows, and add to the usage of @job what that took. */
 enum weft_status onnx_call_run(
-    const struct onnx_job *job, struct onnx_call *call, uint64_t rows, struct weft_error *error);
+    struct onnx_job *job, struct onnx_call *call, uint64_t rows, struct weft_error *error);
 
 /* Look at output @index. The data of *made_out is borrowed from @call. */
 enum weft_status onnx_call_look(
@@ -82,7 +96,7 @@ enum weft_status onnx_look_at_tensor(
     struct weft_error *error);
 
 /* Give everything back, outputs too. */
-void onnx_call_end(const struct onnx_job *job, struct onnx_call *call);
+void onnx_call_end(struct onnx_job *job, struct onnx_call *call);
 
 /* onnx_texts.c */
 

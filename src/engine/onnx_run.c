@@ -130,7 +130,7 @@ static bool deal(
     for (uint32_t i = 0; i < group->count; i++) {
         const uint32_t task = group->members[i];
         struct onnx_part part;
-        if (onnx_part_of(job, group, i, range, &part) &&
+        if (onnx_part_of(job, group, i, range, &part) && job->is_open[task] &&
             !deal_to(&job->tasks[task], made, &part, job->rows[task])) {
             return false;
         }
@@ -151,7 +151,9 @@ static bool run_rows(struct onnx_job *job, const struct onnx_group *group, const
     for (uint32_t i = 0; i < job->model->outputs.count && status == WEFT_OK && is_dealt; i++) {
         struct weft_tensor made;
         status = onnx_call_look(job, &call, i, &made, &error);
+        (void)pthread_mutex_lock(&job->lock);
         is_dealt = status == WEFT_OK && deal(job, group, range, &made);
+        (void)pthread_mutex_unlock(&job->lock);
         if (status == WEFT_OK && !is_dealt && made.rank > 0 &&
             (uint64_t)made.shape[0] != range[1] - range[0]) {
             atomic_store(&job->model->has_rows, false);
@@ -159,8 +161,10 @@ static bool run_rows(struct onnx_job *job, const struct onnx_group *group, const
     }
     onnx_call_end(job, &call);
     if (status != WEFT_OK && group->count == 1) {
+        (void)pthread_mutex_lock(&job->lock);
         fail(&job->tasks[group->members[0]], &error);
         job->is_open[group->members[0]] = false;
+        (void)pthread_mutex_unlock(&job->lock);
         return true;
     }
     return status == WEFT_OK && is_dealt;
@@ -247,23 +251,20 @@ static void run_group(struct onnx_job *job, const struct onnx_group *group)
 {
     const uint64_t rows_max = job->model->rows_max == 0 ? UINT64_MAX : job->model->rows_max;
     const unsigned char rows = atomic_load(&job->model->rows->rows);
-    const bool is_whole = rows == ROWS_MIXED || (rows != ROWS_APART && !job->model->is_sure);
-    if (group->count == 1 && (group->rows <= rows_max || is_whole)) {
+    const bool splits = job->parts > 1 && group->rows > 1 && atomic_load(&job->model->has_rows);
+    /* Who asks for parts knows from the measurement that rows are told apart. */
+    const bool is_whole =
+        rows == ROWS_MIXED || (rows != ROWS_APART && !job->model->is_sure && !splits);
+    if (group->count == 1 && ((group->rows <= rows_max && !splits) || is_whole)) {
         run_whole(job, group->members[0]);
         return;
     }
-    for (uint64_t at = 0; at < group->rows; at += rows_max) {
-        const uint64_t range[2] = {at, group->rows - at > rows_max ? at + rows_max : group->rows};
-        if (!run_rows(job, group, range)) {
-            run_alone(job, group);
-            return;
-        }
-        if (!job->is_open[group->members[0]] && group->count == 1) {
-            return; /* Failed. */
-        }
-        if (range[1] == group->rows) {
-            break; /* rows_max may be too large to add. */
-        }
+    if (!onnx_run_parts(job, group, rows_max, run_rows)) {
+        run_alone(job, group);
+        return;
+    }
+    if (!job->is_open[group->members[0]] && group->count == 1) {
+        return; /* Failed. */
     }
     if (!are_apart(job, group)) {
         run_alone(job, group);
@@ -351,13 +352,22 @@ void onnx_run(
     struct onnx_model *model, struct OrtRunOptions *options, struct onnx_task *tasks,
     uint32_t task_count, struct onnx_usage *usage_out)
 {
+    onnx_run_split(model, options, tasks, task_count, /* parts */ 1, usage_out);
+}
+
+void onnx_run_split(
+    struct onnx_model *model, struct OrtRunOptions *options, struct onnx_task *tasks,
+    uint32_t task_count, uint32_t parts, struct onnx_usage *usage_out)
+{
     struct onnx_job job; /* Not initialised: it is large, and a run may take a microsecond. */
     ASSERT(task_count <= BATCH_TASKS_MAX);
     job.model = model;
     job.options = options;
     job.tasks = tasks;
     job.task_count = task_count;
+    job.parts = parts;
     job.usage = usage_out;
+    (void)pthread_mutex_init(&job.lock, NULL);
     *usage_out = (struct onnx_usage){.run_count = 0};
     for (uint32_t i = 0; i < task_count; i++) {
         tasks[i].output = NULL;
@@ -375,4 +385,5 @@ void onnx_run(
         const struct onnx_group group = group_of(&job, i);
         run_group(&job, &group);
     }
+    (void)pthread_mutex_destroy(&job.lock);
 }

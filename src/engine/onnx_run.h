@@ -35,4 +35,9 @@ void onnx_run(
     struct onnx_model *model, struct OrtRunOptions *options, struct onnx_task *tasks,
     uint32_t task_count, struct onnx_usage *usage_out);
 
+/* The same with rows split into @parts, each on a thread of its own, where rows are told apart. */
+void onnx_run_split(
+    struct onnx_model *model, struct OrtRunOptions *options, struct onnx_task *tasks,
+    uint32_t task_count, uint32_t parts, struct onnx_usage *usage_out);
+
 #endif /* ENGINE_ONNX_RUN_H */

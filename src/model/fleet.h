@@ -36,6 +36,7 @@ struct fleet_worker {
     enum device_sharing sharing;
     int64_t keep_alive_ns; /* A model that nothing has used for so long leaves. 0: it stays. */
     bool bus_inputs;       /* Inputs of batches cross the bus too, before the batch runs. */
+    bool splits;           /* A processor: other idle ones of its node can take part in a batch. */
 };
 
 struct fleet_node {

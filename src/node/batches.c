@@ -60,6 +60,7 @@ struct estimate batches_estimate(const struct node *node, const struct batch *ba
         .batch = batch->items,
         .cpu = batch->config.cpu,
         .gpu = batch->config.gpu == spec->gpu_units ? 0 : batch->config.gpu,
+        .parts = batch->config.parts,
     };
     return profile_run(
         node->profile, kind_of(node, batch)->run, spec->device, batch->items, shares);
@@ -122,14 +123,57 @@ static void emit_launch(struct node *node, uint32_t slot)
         record->value = batch->items;
         record->batch = (uint16_t)batch->task_count;
         record->gpu = (uint16_t)batch->config.gpu;
-        record->cpu = (uint16_t)batch->config.cpu;
+        record->cpu =
+            (uint16_t)max_u32(batch->config.cpu, batch->config.parts > 1 ? batch->config.parts : 0);
     }
+}
+
+/* Whether @kind runs a model whose items can be told apart. */
+static bool can_split(const struct node *node, const struct workflow_task *kind)
+{
+    bool is_model = false;
+    for (uint32_t i = 0; i < kind->model_count; i++) {
+        is_model = is_model || kind->models[i] == kind->run;
+    }
+    return is_model && !node->profile->models[kind->run].alone;
+}
+
+static bool is_idle(const struct worker *worker)
+{
+    return worker->spec->splits && !worker->lost && worker->running == 0 && worker->queued == 0;
+}
+
+/*
+ * Into how many parts to split @batch: one for each processor that would be idle. It has to gain
+ * more time than the parts take longer in all, since others may want those processors soon.
+ */
+static uint32_t parts_of(
+    const struct node *node, const struct worker *worker, const struct batch *batch)
+{
+    const struct workflow_task *kind = kind_of(node, batch);
+    const uint32_t device = worker->spec->device;
+    uint32_t parts = 1;
+    if (!node->seat.pools || !worker->spec->splits || batch->items < 2 || !can_split(node, kind)) {
+        return 1;
+    }
+    for (uint32_t i = 0; i < node->worker_count; i++) {
+        const struct worker *other = &node->workers[i];
+        parts += other != worker && is_idle(other) ? 1 : 0;
+    }
+    const struct config split = {.batch = batch->items, .parts = min_u32(parts, batch->items)};
+    const struct config whole = {.batch = batch->items};
+    const int64_t part_ns =
+        profile_run(node->profile, kind->run, device, batch->items, split).run_ns;
+    const int64_t whole_ns =
+        profile_run(node->profile, kind->run, device, batch->items, whole).run_ns;
+    return whole_ns - part_ns > split.parts * part_ns - whole_ns ? split.parts : 1;
 }
 
 void batches_start(struct node *node, struct worker *worker, uint32_t slot)
 {
     struct batch *batch = batch_at(node, slot);
     const struct workflow_task *kind = kind_of(node, batch);
+    batch->config.parts = parts_of(node, worker, batch);
     batch->workspace_bytes = profile_workspace_bytes(node->profile, kind->run, batch->items);
     batch->ends_at_ns = now_ns(node) + slowed_ns(worker, batches_estimate(node, batch).run_ns);
     worker->running += batch->task_count;

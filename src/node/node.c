@@ -170,6 +170,7 @@ static bool is_idle(const struct node *node)
 /* Something happened to @worker: start what can be started, and show what has changed. */
 static void finish_worker(struct node *node, struct worker *worker)
 {
+    (void)steal_near(node, worker); /* It may have something that is due sooner. */
     dispatch_worker(node, worker);
     steal_try(node, worker);
     worker->touched = false;

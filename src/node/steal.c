@@ -20,9 +20,12 @@ static int64_t missing_ns(
     return sum_ns;
 }
 
-/* The first task that waits at @busy and would start sooner at @idle; POOL_NONE: none. */
+/*
+ * The first task that waits at @busy and would start sooner at @free; POOL_NONE: none. A worker
+ * that has tasks of its own loads nothing for it.
+ */
 static uint32_t find_near(
-    const struct node *node, const struct worker *busy, const struct worker *idle)
+    const struct node *node, const struct worker *busy, const struct worker *free)
 {
     uint32_t number = dispatch_next_queue(busy, QUEUE_NONE);
     for (; number != QUEUE_NONE; number = dispatch_next_queue(busy, number)) {
@@ -31,23 +34,30 @@ static uint32_t find_near(
         const struct workflow_task *kind = dispatch_queue_task(node, number, &workflow, &task);
         const uint32_t slot = busy->queues[number].head;
         const struct need need = need_at(node, workflow, task, task_at(node, slot)->items);
-        const int64_t load_ns = missing_ns(node, idle, kind);
-        if (can_run(node, need, idle->id) &&
-            cache_obstacle(node, idle, kind, task_at(node, slot)->items) == REASON_NONE &&
-            (load_ns == 0 || load_ns < rows_running_ns(node, busy))) {
+        const int64_t load_ns = missing_ns(node, free, kind);
+        if (can_run(node, need, free->id) &&
+            cache_obstacle(node, free, kind, task_at(node, slot)->items) == REASON_NONE &&
+            (load_ns == 0 || (free->queued == 0 && load_ns < rows_running_ns(node, busy)))) {
             return slot;
         }
     }
     return POOL_NONE;
 }
 
+/* The task that @worker would run next of its own; POOL_NONE: it has none. */
+static uint32_t own_next(const struct worker *worker)
+{
+    const uint32_t number = dispatch_next_queue(worker, QUEUE_NONE);
+    return number == QUEUE_NONE ? POOL_NONE : worker->queues[number].head;
+}
+
 bool steal_near(struct node *node, struct worker *worker)
 {
-    if (!node->seat.pools || node->draining || worker->lost || worker->queued > 0 ||
-        worker->running > 0) {
+    if (!node->seat.pools || node->draining || worker->lost || worker->running > 0) {
         return false;
     }
-    uint32_t best = POOL_NONE;
+    const uint32_t own = own_next(worker);
+    uint32_t best = own;
     for (uint32_t i = 0; i < node->worker_count; i++) {
         const struct worker *busy = &node->workers[i];
         const uint32_t slot = busy->running > 0 ? find_near(node, busy, worker) : POOL_NONE;
@@ -56,7 +66,7 @@ bool steal_near(struct node *node, struct worker *worker)
             best = slot;
         }
     }
-    if (best == POOL_NONE) {
+    if (best == own) {
         return false;
     }
     const struct task *task = task_at(node, best);

@@ -1,9 +1,9 @@
 /*
  * steal.h - an idle worker takes a task from another.
  *
- * Workers of one node share their queues, where the policy says so: inputs are in the same memory,
- * and an idle worker takes the next task that a busy one has waiting, unless it would have to load
- * a model for longer than the task waits there.
+ * Workers of one node share their queues, where the policy says so: inputs are in the same memory.
+ * A worker that is free takes the task that a busy one has waiting, if it is before all of its own,
+ * or if it has none and would not have to load a model for longer than the task waits there.
  *
  * A worker of another node is asked for a task.
  * It gets one only if that would end sooner there, with the way of its inputs counted twice, for
@@ -15,7 +15,7 @@
 
 #include "node/inside.h"
 
-/* Let @worker, if it is idle, take a task from a busy worker of this node. False if none is due. */
+/* Let @worker, if it is free, take a task from a busy worker of this node. False if none is due. */
 bool steal_near(struct node *node, struct worker *worker);
 
 /* Whether @worker has nothing to do and may ask for work. */

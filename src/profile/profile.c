@@ -329,6 +329,7 @@ struct estimate profile_run_only(
     if (curve->point_count == 0) {
         return (struct estimate){.source = ESTIMATE_MISSING};
     }
+    items = config_items(config, items);
     if (items == 1 && config.gpu == 0 && config.cpu == 0 && curve->one != UINT32_MAX) {
         return (struct estimate){
             /* What is asked most needs no search. */

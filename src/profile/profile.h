@@ -22,7 +22,14 @@ struct config {
     uint32_t batch; /* Items at most. */
     uint32_t cpu;   /* Units; 0: as the profile's first point. */
     uint32_t gpu;   /* Units of the device; 0: all of them. */
+    uint32_t parts; /* Items are split, and run at once on as many processors. 0: as 1. */
 };
+
+/* Of @items, how many the largest part has. */
+static inline uint32_t config_items(struct config config, uint32_t items)
+{
+    return config.parts > 1 ? items / config.parts + (items % config.parts != 0) : items;
+}
 
 struct profile_point {
     uint32_t items;
@@ -121,6 +128,7 @@ void profile_take(
 /*
  * How long a batch of @items holds its worker, with the shares of @config, at most
  * DURATION_NS_MAX: its run and the hand-off.
+ * Split into parts, it takes as long as the largest of them.
  * More items than were measured count as several batches. A gpu share that was not
  * measured takes as long as the nearest one, and longer if it is smaller.
  */

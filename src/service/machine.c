@@ -195,6 +195,7 @@ struct fleet *machine_fleet(
         .device = fleet_device(fleet, device),
         .memory_bytes = settings->memory_bytes > 0 ? settings->memory_bytes : share,
         .gpu_units = 1,
+        .splits = true,
     };
     for (uint32_t i = 0; i < settings->nodes; i++) {
         const bool fits = fleet_add_machine(fleet, &worker, workers, /* cpu_units */ workers);

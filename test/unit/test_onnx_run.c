@@ -2,7 +2,8 @@
  * Tasks share runs where they can, fail alone where they cannot, and memory is counted.
  *
  * Covers: src/engine/onnx_run.c, src/engine/onnx_bind.c, src/engine/onnx_call.c,
- * src/engine/onnx_rows.c, src/engine/onnx_texts.c, src/engine/onnx_maps.c, src/engine/ort_memory.c
+ * src/engine/onnx_parts.c, src/engine/onnx_rows.c, src/engine/onnx_texts.c, src/engine/onnx_maps.c,
+ * src/engine/ort_memory.c
  */
 #include "unit/onnx_fixture.h"
 
@@ -80,6 +81,67 @@ static void runs_have_at_most_so_many_rows(ATTR_UNUSED void **state)
     }
     assert_int_equal(usage.run_count, 3);
     assert_int_equal(usage.rows_most, 3);
+    onnx_model_unload(model);
+}
+
+/* Each thread has a part of all rows, which need not be all rows of one task. */
+static void rows_are_split_into_parts(ATTR_UNUSED void **state)
+{
+    onnx_write_relu(fixture_path("relu.onnx"), -1);
+    struct onnx_model *model = fixture_load("relu.onnx", 0);
+    for (uint32_t parts = 1; parts < 12; parts++) {
+        struct fed fed[2];
+        struct onnx_usage usage;
+        struct onnx_task tasks[2] = {feed(&fed[0], 3, 4, 1), feed(&fed[1], 5, 4, 10)};
+        onnx_run_split(model, NULL, tasks, 2, parts, &usage);
+        for (uint32_t i = 0; i < 2; i++) {
+            assert_relu(&tasks[i], &fed[i]);
+            bundle_destroy(tasks[i].output);
+        }
+        const uint32_t most = parts < 8 ? parts : 8;      /* Never a part without rows. */
+        assert_in_range(usage.run_count, most, most + 2); /* The first time each runs alone, too. */
+        assert_int_equal(usage.left_bytes, 0);
+
+        struct onnx_task alone = feed(&fed[0], 7, 4, 1);
+        onnx_run_split(model, NULL, &alone, 1, parts, &usage);
+        assert_relu(&alone, &fed[0]);
+        bundle_destroy(alone.output);
+        assert_int_equal(usage.run_count, parts < 7 ? parts : 7);
+        assert_int_equal(usage.rows_most, (7 + usage.run_count - 1) / usage.run_count);
+    }
+    onnx_model_unload(model);
+}
+
+static void parts_have_at_most_so_many_rows(ATTR_UNUSED void **state)
+{
+    struct fed fed;
+    struct onnx_usage usage;
+    onnx_write_relu(fixture_path("relu.onnx"), -1);
+    struct onnx_model *model = fixture_load("relu.onnx", 3);
+    struct onnx_task task = feed(&fed, 10, 4, 1);
+    onnx_run_split(model, NULL, &task, 1, 2, &usage);
+    assert_relu(&task, &fed);
+    bundle_destroy(task.output);
+    assert_int_equal(usage.run_count, 4); /* Of 3 and 2 rows, twice. */
+    assert_int_equal(usage.rows_most, 3);
+    onnx_model_unload(model);
+}
+
+static void a_cancelled_run_fails_in_all_its_parts(ATTR_UNUSED void **state)
+{
+    struct fed fed;
+    struct onnx_usage usage;
+    struct OrtRunOptions *options = NULL;
+    onnx_write_relu(fixture_path("relu.onnx"), -1);
+    struct onnx_model *model = fixture_load("relu.onnx", 0);
+    const struct ort *ort = model->ort;
+    assert_null(ort->api.CreateRunOptions(&options));
+    assert_null(ort->api.RunOptionsSetTerminate(options));
+    struct onnx_task task = feed(&fed, 10, 4, 1);
+    onnx_run_split(model, options, &task, 1, 5, &usage);
+    assert_null(task.output);
+    assert_int_not_equal(task.error.status, WEFT_OK);
+    ort->api.ReleaseRunOptions(options);
     onnx_model_unload(model);
 }
 
@@ -713,6 +775,9 @@ int main(void)
         cmocka_unit_test(a_map_of_each_row_is_a_row),
         cmocka_unit_test(tasks_share_a_run),
         cmocka_unit_test(runs_have_at_most_so_many_rows),
+        cmocka_unit_test(rows_are_split_into_parts),
+        cmocka_unit_test(parts_have_at_most_so_many_rows),
+        cmocka_unit_test(a_cancelled_run_fails_in_all_its_parts),
         cmocka_unit_test(a_model_of_one_row_runs_for_each),
         cmocka_unit_test(shapes_that_differ_run_apart),
         cmocka_unit_test(a_wrong_task_fails_alone_and_says_why),
