@@ -18,7 +18,7 @@ static bool is_before(int64_t key_a, uint64_t arrival_a, int64_t key_b, uint64_t
     return (key_a < key_b) | ((key_a == key_b) & (arrival_a < arrival_b));
 }
 
-static bool comes_before(const struct task *a, const struct task *b)
+bool dispatch_is_before(const struct task *a, const struct task *b)
 {
     return is_before(a->key, a->arrival, b->key, b->arrival);
 }
@@ -55,18 +55,18 @@ static void insert(struct node *node, struct queue *queue, uint32_t slot)
         queue->tail = slot;
         return;
     }
-    if (!comes_before(task, task_at(node, queue->tail))) {
+    if (!dispatch_is_before(task, task_at(node, queue->tail))) {
         task_at(node, queue->tail)->next_in_queue = slot;
         queue->tail = slot;
         return;
     }
-    if (comes_before(task, task_at(node, queue->head))) {
+    if (dispatch_is_before(task, task_at(node, queue->head))) {
         task->next_in_queue = queue->head;
         set_head(node, queue, slot);
         return;
     }
     uint32_t *link = &task_at(node, queue->head)->next_in_queue;
-    while (!comes_before(task, task_at(node, *link))) {
+    while (!dispatch_is_before(task, task_at(node, *link))) {
         link = &task_at(node, *link)->next_in_queue;
     }
     task->next_in_queue = *link;

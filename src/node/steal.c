@@ -62,7 +62,7 @@ bool steal_near(struct node *node, struct worker *worker)
         const struct worker *busy = &node->workers[i];
         const uint32_t slot = busy->running > 0 ? find_near(node, busy, worker) : POOL_NONE;
         if (slot != POOL_NONE &&
-            (best == POOL_NONE || task_at(node, slot)->key < task_at(node, best)->key)) {
+            (best == POOL_NONE || dispatch_is_before(task_at(node, slot), task_at(node, best)))) {
             best = slot;
         }
     }
