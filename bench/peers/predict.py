@@ -18,6 +18,8 @@ import servers
 
 SIM_S = 120
 REHEARSAL_S, REHEARSAL_PART, REHEARSAL_SEED = 4, 0.5, 77
+REHEARSAL_MAX_S = 20
+REHEARSAL_EACH = 3  # Requests of each kind, at least: samples differ in what they take.
 ECHO_RATE, ECHO_S = 50, 3
 CLIENTS = 4
 PIECES = {"ocr": "lines", "speech": "segments"}  # The output that has one entry for each.
@@ -94,7 +96,9 @@ def rehearse(place, arm, requests, log):
         kinds = list(asked.values())
         pieces = {name: count_pieces(server, arm, one) for name, one in asked.items()}
         rate = load.saturate(server.port, kinds, CLIENTS, REHEARSAL_S / 2)
-        play(server, requests, REHEARSAL_PART * rate, REHEARSAL_S)
+        rate *= REHEARSAL_PART
+        seconds = REHEARSAL_EACH * len(kinds) / max(rate, 0.1)
+        play(server, requests, rate, max(REHEARSAL_S, min(seconds, REHEARSAL_MAX_S)))
         return pieces
     finally:
         server.stop()
