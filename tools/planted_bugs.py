@@ -686,6 +686,15 @@ BUGS = [
         (UNIT_TESTS,),
     ),
     Bug(
+        "forgetful-deputy",
+        "src/node/keys_peers.c",
+        "a deputy that had asked its owner forgets the request when another node asks",
+        "`settled()` does not look whether it is the deputy",
+        "if (entry->state == KEYED_WAITING) { /* A deputy",
+        "if (true) { /* A deputy",
+        (UNIT_TESTS,),
+    ),
+    Bug(
         "all-believed",
         "src/profile/refine.c",
         "what another node has seen counts for more than what was seen here",

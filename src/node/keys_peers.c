@@ -144,10 +144,7 @@ static void become_deputy(
     reply(node, message, MESSAGE_DEPUTED, WEFT_OK, REASON_NONE);
 }
 
-/*
- * Another node has counted @losses of request @slot, and perhaps forgets it now: so many they are
- * here as well, and for the deputy of a job of this node.
- */
+/* Another node has counted @losses of request @slot: they count here, and for its deputy, too. */
 static void count_losses(struct node *node, uint32_t slot, uint32_t losses)
 {
     struct keyed *entry = keyed_at(node, slot);
@@ -442,7 +439,9 @@ static void settled(struct node *node, const struct message *message)
             keyed_forget(node, slot);
         }
     } else if (status == WEFT_CANCELLED && reason == REASON_DUPLICATE) {
-        refuse(node, slot, status, reason);
+        if (entry->state == KEYED_WAITING) { /* A deputy stays one, and is given the answer. */
+            refuse(node, slot, status, reason);
+        }
     } else if (status == WEFT_CANCELLED && reason != REASON_LATE) {
         drop(node, slot);
     } else if (status == WEFT_REFUSED) {

@@ -422,6 +422,22 @@ static void a_deputy_knows_of_a_request_until_it_is_answered(void **state)
     lone_close(&lone);
 }
 
+/* It had asked for the answer before it became the deputy; now another node has. */
+static void a_deputy_stays_one_when_another_node_asks_its_owner(void **state)
+{
+    (void)state;
+    struct lone lone;
+    open_with_deputies(&lone);
+    lone.key = key_of(1, 0);
+    say(&lone, MESSAGE_DEPUTE, foreign, 1);
+    say_end(&lone, foreign, 1, WEFT_CANCELLED, REASON_DUPLICATE);
+    assert_true(node_knows(lone.node, lone.key));
+    lone_members(&lone, 2, WITHOUT_1, /* fresh */ 0);
+    assert_true(lone_timer(&lone, TIMER_REPAIR));
+    assert_int_equal(node_counts(lone.node).jobs, 1); /* It takes over. */
+    lone_close(&lone);
+}
+
 static void a_deputy_keeps_the_answer_for_who_asks_it(void **state)
 {
     (void)state;
@@ -857,6 +873,7 @@ int main(void)
         cmocka_unit_test(what_its_client_cancels_is_forgotten),
         cmocka_unit_test(what_another_node_wants_is_not_cancelled),
         cmocka_unit_test(a_deputy_knows_of_a_request_until_it_is_answered),
+        cmocka_unit_test(a_deputy_stays_one_when_another_node_asks_its_owner),
         cmocka_unit_test(a_deputy_keeps_the_answer_for_who_asks_it),
         cmocka_unit_test(a_deputy_with_a_client_goes_on_with_what_its_owner_drops),
         cmocka_unit_test(the_deputy_takes_over_and_a_client_that_asks_gets_the_answer),
