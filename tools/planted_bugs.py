@@ -671,7 +671,8 @@ BUGS = [
         "src/node/keys_peers.c",
         "of two owners, the one that goes on does not take over the other's count",
         "no `count_losses()` where `depute_known()` says `TAKEN`",
-        "        follow(node, slot, from);\n        count_losses(node, slot, message->deputy.losses);\n"
+        "        follow(node, slot, from);\n"
+        "        count_losses(node, slot, message->deputy.losses);\n"
         "    } else if",
         "        follow(node, slot, from);\n    } else if",
         (UNIT_TESTS,),
