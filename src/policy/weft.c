@@ -11,6 +11,7 @@
  * a busy cluster's worker while the inputs travel. An output that is gathered elsewhere has to
  * return there. The toll is what the transfers cost others on their links (weft_links.h). Loads
  * hide behind the queue; one that evicts models costs more, the longer queues are (as compass).
+ * A branch makes room for branches of its fork that would lose more by leaving.
  * Workers are told of a task at once, so that others see it before its inputs have arrived.
  * Queues are in the order of deadlines; a job without one is due `path` times its critical path
  * after its arrival, so that short jobs do not wait for long ones. Eviction is that of compass.
@@ -33,6 +34,9 @@
 #include "policy/weft_options.h"
 #include "policy/weighed.h"
 
+/* By which part of the way that is left to go the keys of branches of a job differ. */
+enum { BRANCHES_APART = 1024 };
+
 static const struct policy_option options[] = {
     [WEFT_PATH] =
         {"path", 8, 0, 100, false, "when a job without deadline is due, in critical paths"},
@@ -52,6 +56,11 @@ static const struct policy_option options[] = {
     [WEFT_LEARN] = {"learn", 1, 0, 1, true, "0: believe the profile"},
     [WEFT_STEAL] = {"steal", 1, 0, 1, true, "0: idle workers ask for no work"},
     [WEFT_WARY] = {"wary", 0.03125, 0, 1, false, "share of the time not used for filling batches"},
+    [WEFT_HASTE] =
+        {"haste", 0.25, 0, 1, false,
+         "share of the time not used while all is idle; 1 if it is free"},
+    [WEFT_FORK] = {"fork", 1, 0, 1, true, "0: branches do not look at those that come after them"},
+    [WEFT_POOL] = {"pool", 1, 0, 1, true, "0: workers of a node do not share what waits"},
     {.name = NULL},
 };
 
@@ -75,10 +84,11 @@ static const void *plan(struct arena *arena, const struct plan_input *input)
     const uint32_t count = input->catalogue->workflow_count;
     struct weft_plan *plan = arena_alloc(arena, sizeof(*plan));
     int64_t *path_ns = arena_alloc(arena, (count + 1) * sizeof(*path_ns));
+    int64_t *ranks_ns = arena_alloc(arena, (input->catalogue->queue_count + 1) * sizeof(*ranks_ns));
     for (uint32_t i = 0; i < count; i++) {
         const struct workflow *graph = input->catalogue->workflows[i];
         int64_t run_ns[WORKFLOW_TASKS_MAX];
-        int64_t rank_ns[WORKFLOW_TASKS_MAX];
+        int64_t *rank_ns = ranks_ns + graph->queue_first;
         for (uint32_t task = 0; task < graph->task_count; task++) {
             const uint32_t model = graph->tasks[task].run;
             const int64_t one_ns = profile_fastest_ns(
@@ -88,6 +98,7 @@ static const void *plan(struct arena *arena, const struct plan_input *input)
         path_ns[i] = graph_longest_path(graph, run_ns, rank_ns);
     }
     plan->path_ns = path_ns;
+    plan->ranks_ns = ranks_ns;
     weft_home_plan(arena, input, plan);
     return plan;
 }
@@ -100,6 +111,11 @@ static bool waits(const void *plan, uint32_t number)
 static bool learns(const double *values)
 {
     return values[WEFT_LEARN] != 0;
+}
+
+static bool pools(const double *values)
+{
+    return values[WEFT_POOL] != 0;
 }
 
 static bool task_waits(const struct policy_input *input, const struct ready_facts *task)
@@ -121,11 +137,13 @@ static int64_t order(const struct policy_input *input, const struct ready_facts 
     if (task_waits(input, task)) {
         return weft_home_order(input, task);
     }
+    /* Of the branches of a job those with the longest way to go come first. */
+    const int64_t before_ns = plan->ranks_ns[job->graph->queue_first + task->task] / BRANCHES_APART;
     if (job->deadline_ns != INT64_MAX) {
-        return job->deadline_ns;
+        return job->deadline_ns - before_ns;
     }
     const double wait_ns = input->options[WEFT_PATH] * (double)plan->path_ns[job->workflow];
-    return job->arrived_ns + (int64_t)min_double(wait_ns, 0x1p60);
+    return job->arrived_ns + (int64_t)min_double(wait_ns, 0x1p60) - before_ns;
 }
 
 /* Where the output of the task is gathered, as far as that is known. */
@@ -162,11 +180,11 @@ static void set_prices(struct hop *hop, int64_t backlog_ns)
     };
 }
 
+/* Whether what goes to @worker crosses no link that many machines share. */
 static bool is_in_rack(const struct view *view, uint32_t worker)
 {
     const struct fleet *fleet = view->fleet;
-    return fleet->network.kind != NETWORK_TWO_TIER ||
-           fleet_rack(fleet, fleet->workers[worker].node) == fleet_rack(fleet, view->node);
+    return !weft_crosses_core(fleet, view->node, fleet->workers[worker].node);
 }
 
 /* Look at all rows once. */
@@ -262,6 +280,56 @@ static bool is_drawn(const struct hop *hop, uint32_t worker, bool is_near)
     return is_near || of <= sample + sample / 2 || rng_below(hop->input->rng, of) < sample;
 }
 
+/* What task @task, whose input of @bytes is here, loses at least if it must run elsewhere. */
+static int64_t leave_ns(const struct hop *hop, uint32_t task, uint64_t bytes)
+{
+    const struct view *view = hop->input->view;
+    const struct fleet *fleet = view->fleet;
+    const struct workflow *graph = hop->facts->job->graph;
+    const uint32_t other = view->node == 0 ? fleet->node_count - 1 : 0;
+    int64_t sum_ns = weft_transfer(fleet, view->node, other, bytes).whole_ns;
+    for (uint32_t i = 0; i < graph->tasks[task].out_count; i++) {
+        const struct workflow_edge *edge = workflow_out(graph, task, i);
+        if (workflow_is_join(graph, edge->to)) {
+            const uint64_t back = workflow_edge_bytes(edge, hop->facts->items);
+            sum_ns += weft_transfer(fleet, other, view->node, back).whole_ns;
+        }
+    }
+    return sum_ns;
+}
+
+/*
+ * Whether branches of the same fork, which are to be placed next, want the workers of this node
+ * more than this one, which loses @loss_ns elsewhere, and here waits for @wait_ns and runs for
+ * @run_ns.
+ */
+static bool is_wanted_more(const struct hop *hop, int64_t loss_ns, int64_t wait_ns, int64_t run_ns)
+{
+    const struct task_facts *facts = hop->facts;
+    const struct view *view = hop->input->view;
+    const struct workflow *graph = facts->job->graph;
+    if (graph->tasks[facts->task].in_count != 1 || facts->placement == NULL) {
+        return false;
+    }
+    const uint32_t from = workflow_in(graph, facts->task, 0)->from;
+    uint32_t rivals = 0;
+    for (uint32_t i = 0; i < graph->tasks[from].out_count; i++) {
+        const struct workflow_edge *edge = workflow_out(graph, from, i);
+        if (edge->to == facts->task || workflow_is_join(graph, edge->to) ||
+            facts->placement[edge->to] != PLACEMENT_UNBOUND) {
+            continue;
+        }
+        const int64_t leaves_ns = leave_ns(hop, edge->to, workflow_edge_bytes(edge, facts->items));
+        rivals += min_i64(leaves_ns - wait_ns, run_ns) > loss_ns ? 1 : 0;
+    }
+    uint32_t idle = 0;
+    for (uint32_t i = 0; i < view->worker_count; i++) {
+        const uint32_t worker = view->worker_first + i;
+        idle += view_free_at_ns(view, worker) <= view->now_ns ? 1 : 0;
+    }
+    return rivals > 0 && rivals >= idle;
+}
+
 static uint32_t place_task(const struct policy_input *input, const struct task_facts *facts)
 {
     const struct view *view = input->view;
@@ -269,6 +337,8 @@ static uint32_t place_task(const struct policy_input *input, const struct task_f
     struct hop hop;
     uint32_t best = WORKER_NONE;
     int64_t best_ns = INT64_MAX;
+    uint32_t away = WORKER_NONE;
+    int64_t away_ns = INT64_MAX;
     open_hop(&hop, input, facts);
     for (uint32_t worker = 0; hop.usable > 0 && worker < fleet->worker_count; worker++) {
         const uint32_t node = fleet->workers[worker].node;
@@ -282,6 +352,17 @@ static uint32_t place_task(const struct policy_input *input, const struct task_f
             best = worker;
             best_ns = score;
         }
+        if (node != view->node && score < away_ns) {
+            away = worker;
+            away_ns = score;
+        }
+    }
+    if (best != WORKER_NONE && away != WORKER_NONE && fleet->workers[best].node == view->node &&
+        input->options[WEFT_FORK] != 0 &&
+        is_wanted_more(
+            &hop, away_ns - best_ns, view_free_at_ns(view, best) - view->now_ns,
+            compass_times_on(&hop.task, &fleet->workers[best])->run_ns)) {
+        best = away;
     }
     if (best == WORKER_NONE) {
         return choose_first(view, hop.task.need);
@@ -289,6 +370,12 @@ static uint32_t place_task(const struct policy_input *input, const struct task_f
     const struct weft_transfer sent =
         weft_transfer(fleet, view->node, fleet->workers[best].node, hop.bytes);
     weft_links_send(links_of(input), &sent, weft_links_rack(fleet), view->now_ns);
+    if (hop.return_bytes > 0) { /* It will cross the core again, and its sender counts it not. */
+        struct weft_transfer back =
+            weft_transfer(fleet, fleet->workers[best].node, hop.return_node, hop.return_bytes);
+        back.up_ns = 0;
+        weft_links_send(links_of(input), &back, weft_links_rack(fleet), view->now_ns);
+    }
     return best;
 }
 
@@ -357,6 +444,7 @@ const struct policy policy_weft = {
     .by_deadline = true,
     .announces = true,
     .learns = learns,
+    .pools = pools,
     .binds = true,
     .options = options,
     .plan = plan,

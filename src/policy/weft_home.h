@@ -2,8 +2,9 @@
  * weft_home.h - how weft runs tasks that were measured with batches or shares of a device.
  *
  * Such tasks wait in home queues, so that batches form from the whole cluster. Their configs are
- * those of esg's search: the cheapest that end in time. What differs is the worker. All that could
- * ever run the config are looked at, also those that have no room for it yet:
+ * those of esg's search: the cheapest that end in time, or sooner while devices are idle. What
+ * differs is the worker. All that could ever run the config are looked at, also those that have no
+ * room for it yet:
  *
  *     delay = wait for room + max(load of models, transfers of all inputs)
  *     score = delay + what runs take longer there + price of an eviction
@@ -21,6 +22,7 @@
 
 struct weft_plan {
     const int64_t *path_ns;     /* By workflow: its critical path on the fastest devices. */
+    const int64_t *ranks_ns;    /* By queue: the longest way from its tasks on, likewise. */
     const struct esg_plan *esg; /* What esg would know. */
     const bool *waits;          /* By queue: whether its tasks wait at their home. */
 };
@@ -29,6 +31,8 @@ struct weft_state {
     struct weft_links links;
     struct esg_state esg;
     struct weft_learn learn;
+    int64_t idle_at_ns; /* When idle was found out. */
+    int64_t idle;       /* Units of devices that are free, of all, in 1024ths. */
 };
 
 /* Find out which tasks wait, and prepare for them. */

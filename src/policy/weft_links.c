@@ -5,7 +5,7 @@
 /* Loads are in 1024ths. A link is never taken for fuller than this, or nothing would use it. */
 enum { LOAD_ONE = 1024, LOAD_MAX = 972 };
 
-static bool crosses_core(const struct fleet *fleet, uint32_t from, uint32_t to)
+bool weft_crosses_core(const struct fleet *fleet, uint32_t from, uint32_t to)
 {
     switch (fleet->network.kind) {
     case NETWORK_STAR:
@@ -13,7 +13,7 @@ static bool crosses_core(const struct fleet *fleet, uint32_t from, uint32_t to)
     case NETWORK_TWO_TIER:
         return fleet_rack(fleet, from) != fleet_rack(fleet, to);
     case NETWORK_BOTTLENECK:
-        return true;
+        return from != to;
     }
     return false;
 }
@@ -24,7 +24,7 @@ struct weft_transfer weft_transfer(
     if (from == to || bytes == 0) {
         return (struct weft_transfer){0};
     }
-    const bool crosses = crosses_core(fleet, from, to);
+    const bool crosses = weft_crosses_core(fleet, from, to);
     return (struct weft_transfer){
         .whole_ns = fleet_transfer_ns(fleet, from, to, bytes),
         .up_ns = fleet_bytes_ns(bytes, fleet_up_rate(fleet, from)),

@@ -39,6 +39,9 @@ struct weft_transfer {
 struct weft_transfer weft_transfer(
     const struct fleet *fleet, uint32_t from, uint32_t to, uint64_t bytes);
 
+/* Whether what goes from one node to another crosses the link of a rack, or the one for all. */
+bool weft_crosses_core(const struct fleet *fleet, uint32_t from, uint32_t to);
+
 /* What @transfer costs others, if it were sent now. */
 int64_t weft_toll_ns(
     const struct weft_links *links, const struct weft_transfer *transfer, int64_t now_ns);

@@ -20,6 +20,9 @@ enum weft_option {
     WEFT_LEARN,
     WEFT_STEAL,
     WEFT_WARY,
+    WEFT_HASTE,
+    WEFT_FORK,
+    WEFT_POOL,
 };
 
 #endif /* POLICY_WEFT_OPTIONS_H */

@@ -108,7 +108,7 @@ static void a_late_task_takes_what_ends_first(void **state)
 static void all_inputs_of_a_batch_count(void **state)
 {
     (void)state;
-    cluster_seat(&cluster, "weft:wary=1");
+    cluster_seat(&cluster, "weft:wary=1:haste=0");
     struct queue_facts queue = home_queue(&cluster, 1, 4, 0, 2000);
     const uint32_t holders[] = {1, 2, 2, 3};
     queue.holder = 1;
@@ -117,6 +117,26 @@ static void all_inputs_of_a_batch_count(void **state)
     const struct dispatch_answer answer = home_ask(&cluster, &queue);
     assert_int_equal(answer.configs[0].batch, 4);
     assert_int_equal(answer.workers[0], 2);
+}
+
+/* Idle units are free where they have no price; where they have one, little is bought. */
+static void what_is_idle_is_used(void **state)
+{
+    (void)state;
+    const struct queue_facts queue = home_queue(&cluster, 1, 1, 0, 300);
+    cluster_seat(&cluster, "weft");
+    assert_int_equal(home_ask(&cluster, &queue).configs[0].gpu, 7);
+    cluster.fleet->prices.gpu = 1;
+    assert_int_equal(home_ask(&cluster, &queue).configs[0].gpu, 1);
+    cluster.fleet->prices.gpu = 0;
+    for (uint32_t worker = 0; worker < 4; worker++) {
+        occupy(worker, 1, 400);
+    }
+    cluster.view.now_ns += MS; /* It is not looked at anew for every task. */
+    assert_int_equal(home_ask(&cluster, &queue).configs[0].gpu, 1);
+    cluster_seat(&cluster, "weft:haste=0");
+    occupy(0, 7, 0);
+    assert_int_equal(home_ask(&cluster, &queue).configs[0].gpu, 1);
 }
 
 static void a_slow_worker_is_avoided(void **state)
@@ -202,6 +222,7 @@ int main(void)
             a_full_worker_with_the_model_is_waited_for, setup, teardown),
         cmocka_unit_test_setup_teardown(a_late_task_takes_what_ends_first, setup, teardown),
         cmocka_unit_test_setup_teardown(all_inputs_of_a_batch_count, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_is_idle_is_used, setup, teardown),
         cmocka_unit_test_setup_teardown(a_slow_worker_is_avoided, setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_learnt_of_a_worker_fades, setup, teardown),
         cmocka_unit_test_setup_teardown(models_in_use_are_copied_into_free_memory, setup, teardown),
