@@ -43,8 +43,9 @@ bool retries_has_asked(const struct sim *sim, uint32_t slot)
 void retries_accepted(struct sim *sim, uint32_t slot, uint32_t deputy)
 {
     struct keyed_client *keyed = keyed_at(sim, slot);
-    keyed->deputy = deputy;
-    if (deputy != NODE_NONE) {
+    const bool has_died = deputy != NODE_NONE && sim->nodes[deputy].node == NULL; /* Since. */
+    keyed->deputy = has_died ? NODE_NONE : deputy;
+    if (keyed->deputy != NODE_NONE) {
         keyed->deputy_incarnation = sim->nodes[deputy].incarnation;
     }
 }
