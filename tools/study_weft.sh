@@ -3,9 +3,9 @@
 #
 # usage: study_weft.sh [--list] TABLE...
 #
-# TABLE is compass, forks, esg, overload, nona, combined, compositions, robustness, ablation, small
-# or all. Prints what `weft compare` prints. With --list it prints the commands instead, one in a
-# line, for a machine with many processors:
+# TABLE is compass, forks, esg, overload, nona, combined, compositions, robustness, ablation,
+# small, haste or all. Prints what `weft compare` prints. With --list it prints the commands
+# instead, one in a line, for a machine with many processors:
 #
 #     tools/study_weft.sh --list all | xargs -d '\n' -P16 -I@ bash -c @
 #
@@ -188,7 +188,7 @@ robustness() {
 ablation() {
   local each policies=weft option often=(--set rows.load=1ms --jobs 2000 --seeds 8)
   for option in path=0 links=0 toll=0 return=0 doubt=0 sample=4096 eviction=0 crowd=0 spread=0 \
-    gather=0 hold=0 copy=0 learn=0 steal=0 wary=0; do
+    gather=0 hold=0 copy=0 learn=0 steal=0 wary=0 haste=0 fork=0 pool=0; do
     policies+=";weft:$option"
   done
   make_combined
@@ -207,20 +207,37 @@ ablation() {
 # The demo's picture on one machine: what a server has by default, and one queue.
 small() {
   table small scenarios/picture/picture.yaml 3,7,9 \
-    'place=compass,order=weft,dispatch=first-fit:paying,cache=compass;fifo;compass;esg;weft' \
+    'place=compass:pool,order=weft,dispatch=first-fit:paying,cache=compass;fifo;compass;esg;weft' \
     --jobs 3000
 }
 
+# What idle units, whole forks and shared queues are worth.
+haste() {
+  local each without='weft:haste=0:fork=0:pool=0'
+  make_combined
+  for each in both bursts links memory racks wrong; do
+    each=$folder/combined/$each.yaml
+    table haste "$each" "$(shares_of "$each" 0.2,0.6)" \
+      "$without;weft;order=edf,dispatch=esg,cache=compass" --jobs 1000 --seeds 8
+  done
+  table haste scenarios/gpu/shares.yaml 1428,5713,8569 "$without;weft" --jobs 8000 --seeds 8
+  table haste scenarios/esg/strict.yaml 74.63 "$without;weft" --jobs 2000 --seeds 8
+  table haste scenarios/nona/diamond.yaml 0.1,20 "$without;weft;nona" --set rows.load=1ms \
+    --jobs 1500
+  table haste scenarios/nona/one-link.yaml 100,600 "$without;weft;nona" --set rows.load=1ms \
+    --jobs 1500
+}
+
 all() {
-  compass && forks && esg && overload && nona && small && robustness && ablation && combined &&
-    compositions
+  compass && forks && esg && overload && nona && small && haste && robustness && ablation &&
+    combined && compositions
 }
 
 mkdir -p "$folder"
 for name in "$@"; do
   case $name in
   compass | forks | esg | overload | nona | small | robustness | ablation | combined) "$name" ;;
-  compositions | all) "$name" ;;
+  compositions | haste | all) "$name" ;;
   *)
     echo "study_weft.sh: no table '$name'" >&2
     exit 2
