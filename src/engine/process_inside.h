@@ -235,10 +235,8 @@ void process_batch_destroy(struct process_batch *batch);
 /* Take @batch off the list of @worker, in which it is. */
 void process_batch_unlink(struct process_worker *worker, const struct process_batch *batch);
 
-/* Launch @batch, which is the last of @worker. */
+/* Launch @batch, which is the last of @worker; or send what can be sent to @worker now. */
 void process_batch_launch(struct process_worker *worker, struct process_batch *batch);
-
-/* Send what can be sent to @worker now. */
 void process_batches_pump(struct process_worker *worker);
 
 /* The process reports of @batch: take it over, and tell the host if that was all. */

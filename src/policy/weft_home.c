@@ -7,18 +7,12 @@
 #include "policy/esg_order.h"
 #include "policy/esg_search.h"
 #include "policy/fit.h"
+#include "policy/weft_haste.h"
 #include "policy/weft_options.h"
 #include "policy/weighed.h"
 
 /* A worker without room is free in a moment at the earliest, even if its row is about to say so. */
 #define WAIT_LEAST_NS INT64_C(1000000)
-
-/* All units of devices are idle. */
-enum { IDLE_ONE = 1024 };
-
-/* Haste where nothing is charged: not quite all, as the last units gain least and are missed most.
- */
-static const double FREE_HASTE = 0.9375;
 
 /* Configs are searched for as esg does by default, with time for transfers. */
 static const double esg_options[POLICY_OPTIONS_MAX] = {
@@ -501,79 +495,6 @@ static int64_t wait_until(
     return esg_warm_wait(asked, queue, &wary);
 }
 
-/* Units of devices that are free, of all, in 1024ths: as of up to a µs for each worker ago. */
-static int64_t idle_share(const struct policy_input *input)
-{
-    const struct view *view = input->view;
-    struct weft_state *state = input->state;
-    const uint32_t count = view->fleet->worker_count;
-    uint64_t idle = 0;
-    uint64_t all = 0;
-    if (state->idle_at_ns != 0 && view->now_ns - state->idle_at_ns < INT64_C(1000) * count) {
-        return state->idle;
-    }
-    for (uint32_t worker = 0; worker < count; worker++) {
-        if (view_is_usable(view, worker)) {
-            idle += view_free_units(view, worker).gpu;
-            all += view->fleet->workers[worker].gpu_units;
-        }
-    }
-    state->idle_at_ns = view->now_ns;
-    state->idle = (int64_t)(idle * IDLE_ONE / (all > 0 ? all : 1));
-    return state->idle;
-}
-
-/* How soon the head of the queue and the rest of its group can end. */
-static int64_t soonest_ns(const struct ask *ask)
-{
-    const struct configs *configs = &ask->known->configs;
-    const uint32_t head = min_u32(ask->fit.queue->head_items, ask->known->batch_max);
-    const uint32_t most = max_u32(ask->fit.queue->items, head);
-    uint32_t i = 0;
-    while (i + 1 < configs->count &&
-           (configs->weights[i].batch < head || configs->weights[i].batch > most)) {
-        i++;
-    }
-    return configs->weights[i].time_ns + ask->known->stage.extra_ns +
-           ask->known->rest.points[0].time_ns;
-}
-
-/*
- * What is idle may as well be used: the more of it there is, the sooner a batch shall end, so that
- * there is time for what goes wrong. Where units have a price only part of the time is bought.
- * Returns what @found shall end within.
- */
-static int64_t hasten(const struct ask *ask, uint32_t path_count, struct esg_found *found)
-{
-    const struct policy_input *input = ask->fit.input;
-    const struct queue_facts *queue = ask->fit.queue;
-    const bool is_free = input->view->fleet->prices.gpu == 0;
-    const double haste = input->options[WEFT_HASTE];
-    const int64_t part = compass_64ths(haste > 0 && is_free ? FREE_HASTE : haste);
-    if (found->rule != ESG_ON_TIME || part == 0) {
-        return found->target_ns;
-    }
-    const int64_t soonest = soonest_ns(ask);
-    int64_t target_ns = found->target_ns;
-    if (queue->head_deadline_ns == INT64_MAX) { /* Due as in worker queues. */
-        target_ns = soonest / 64 * compass_64ths(max_double(input->options[WEFT_PATH], 1));
-    }
-    const int64_t spare_ns = max_i64(target_ns - soonest, 0);
-    const struct search_query query = {
-        .target_ns = target_ns - spare_ns / (IDLE_ONE * 64) * idle_share(input) * part,
-        .batch_min = min_u32(queue->head_items, ask->known->batch_max),
-        .batch_max = queue->items,
-        .path_count = path_count,
-    };
-    struct search_answer answer;
-    search_best(&ask->known->stage, &ask->known->rest, &query, &answer);
-    if (answer.count == 0 || answer.rule != SEARCH_MET) {
-        return found->target_ns;
-    }
-    found->answer = answer;
-    return query.target_ns;
-}
-
 static void dispatch_home(
     const struct policy_input *input, const struct queue_facts *queue,
     struct dispatch_answer *answer_out)
@@ -602,7 +523,7 @@ static void dispatch_home(
     struct esg_found found;
     const uint32_t paths = queue->rechecks > 0 ? SEARCH_PATHS_MAX : (uint32_t)esg_options[ESG_K];
     esg_search(&asked, queue, queue->items, paths, &found);
-    const int64_t target_ns = hasten(&ask, paths, &found);
+    const int64_t target_ns = weft_haste(input, queue, known, paths, &found);
     answer_out->wake_at_ns = wait_until(input, &asked, queue, &found, target_ns);
     if (answer_out->wake_at_ns != 0) {
         return;

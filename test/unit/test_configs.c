@@ -160,9 +160,11 @@ static void lengths_count_the_configs_that_all_tasks_have(void **state)
 {
     (void)state;
     struct configs_choice first[] = {
-        {.config = {1, 1, 1}, .run_ns = 100}, {.config = {1, 1, 2}, .run_ns = 10}};
+        {.config = {.batch = 1, .cpu = 1, .gpu = 1}, .run_ns = 100},
+        {.config = {.batch = 1, .cpu = 1, .gpu = 2}, .run_ns = 10}};
     struct configs_choice second[] = {
-        {.config = {1, 1, 1}, .run_ns = 300}, {.config = {1, 1, 4}, .run_ns = 1}};
+        {.config = {.batch = 1, .cpu = 1, .gpu = 1}, .run_ns = 300},
+        {.config = {.batch = 1, .cpu = 1, .gpu = 4}, .run_ns = 1}};
     const struct configs tables[] = {
         {.count = 2, .choices = first}, {.count = 2, .choices = second}};
     int64_t lengths[2];

@@ -1,7 +1,7 @@
 /*
  * weft's home queues: which tasks wait there, and where their batches run.
  *
- * Covers: src/policy/weft_home.c src/policy/weft_learn.c
+ * Covers: src/policy/weft_home.c src/policy/weft_haste.c src/policy/weft_learn.c
  */
 #include "home_fixture.h"
 #include "policy/weft_learn.h"

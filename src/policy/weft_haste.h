@@ -1,0 +1,20 @@
+/*
+ * weft_haste.h - how much sooner than they must batches of home queues shall end.
+ *
+ * What is idle may as well be used: the more of it there is, the sooner a batch shall end, so that
+ * there is time for what goes wrong. Where units have a price only part of the time is bought.
+ */
+#ifndef POLICY_WEFT_HASTE_H
+#define POLICY_WEFT_HASTE_H
+
+#include "policy/esg_search.h"
+
+/*
+ * Replace what was @found for @queue, of which @known is known, by up to @path_count ways that end
+ * sooner, if there are any. Returns what it shall end within.
+ */
+int64_t weft_haste(
+    const struct policy_input *input, const struct queue_facts *queue,
+    const struct esg_queue *known, uint32_t path_count, struct esg_found *found);
+
+#endif /* POLICY_WEFT_HASTE_H */
