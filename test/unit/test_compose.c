@@ -471,16 +471,21 @@ static void nonsense_stops_the_program(void **state)
         {.question = PLACE_TASK, .worker = 2, .dies = true},
         {.question = PLACE_TASK, .worker = 3, .dies = true},
         {.question = PLACE_TASK, .worker = WORKER_NONE, .dies = true}, /* Some are usable. */
-        {.question = DISPATCH, .dispatch = {.count = 1, .configs = {{1, 8, 4}}}},
+        {.question = DISPATCH,
+         .dispatch = {.count = 1, .configs = {{.batch = 1, .cpu = 8, .gpu = 4}}}},
         {.question = DISPATCH, .dispatch = {.wake_at_ns = CLUSTER_NOW_NS + 1}},
         {.question = DISPATCH, .dispatch = {.wake_at_ns = CLUSTER_NOW_NS}, .dies = true},
         {.question = DISPATCH, .dispatch = {.count = 0}, .dies = true},
         {.question = DISPATCH, .dispatch = {.count = 9}, .dies = true},
-        {.question = DISPATCH, .dispatch = {.count = 1, .configs = {{0, 0, 0}}}, .dies = true},
-        {.question = DISPATCH, .dispatch = {.count = 1, .configs = {{1, 0, 5}}}, .dies = true},
-        {.question = DISPATCH, .dispatch = {.count = 1, .configs = {{1, 9, 0}}}, .dies = true},
+        {.question = DISPATCH, .dispatch = {.count = 1, .configs = {{.batch = 0}}}, .dies = true},
         {.question = DISPATCH,
-         .dispatch = {.count = 2, .configs = {{1, 0, 0}, {0, 0, 0}}},
+         .dispatch = {.count = 1, .configs = {{.batch = 1, .gpu = 5}}},
+         .dies = true},
+        {.question = DISPATCH,
+         .dispatch = {.count = 1, .configs = {{.batch = 1, .cpu = 9}}},
+         .dies = true},
+        {.question = DISPATCH,
+         .dispatch = {.count = 2, .configs = {{.batch = 1}, {.batch = 0}}},
          .dies = true},
         {.question = STEAL, .worker = 2}, /* One that drains is glad to give. */
         {.question = STEAL, .worker = WORKER_NONE},
@@ -563,7 +568,8 @@ static void home_queues_need_a_policy_that_binds_and_none_that_places(void **sta
     assert_true(cluster.seat.binds);
     const struct queue_facts home = {.worker = WORKER_NONE, .waiting = 1, .items = 1};
     struct dispatch_answer answer;
-    next.dispatch = (struct dispatch_answer){.count = 1, .configs = {{1, 0, 4}}, .workers = {2}};
+    next.dispatch =
+        (struct dispatch_answer){.count = 1, .configs = {{.batch = 1, .gpu = 4}}, .workers = {2}};
     policy_dispatch(&cluster.seat, &home, &answer);
     assert_int_equal(answer.workers[0], 2);
     cluster_deinit(&cluster);
