@@ -276,7 +276,8 @@ static bool on_report(struct process_worker *worker, struct received *received)
     case REPORT_RAN:
         return on_ran(worker, ran);
     case REPORT_AHEAD:
-        return process_ahead_add(worker, ran);
+        process_ahead_add(worker, ran);
+        return true;
     case REPORT_STOPPED:
         return on_stopped(worker, &ran->report);
     case REPORT_HELLO:

@@ -168,17 +168,17 @@ static struct process_ahead *make(struct process_worker *worker, struct process_
     return ahead;
 }
 
-bool process_ahead_add(struct process_worker *worker, struct process_ran *ran)
+void process_ahead_add(struct process_worker *worker, struct process_ran *ran)
 {
-    const bool is_good = worker->tail.number == ran->report.number;
-    struct process_ahead *ahead = is_good ? make(worker, ran) : NULL;
-    if (ahead == NULL) {
-        forget_tail(&worker->tail); /* What failed fails again when it is asked for. */
-    } else {
+    /* Another thread of the process may have reported in between: it is dropped then. */
+    const bool is_next = worker->tail.number == ran->report.number;
+    struct process_ahead *ahead = is_next ? make(worker, ran) : NULL;
+    if (ahead != NULL) {
         keep(worker, ahead);
+    } else if (is_next) {
+        forget_tail(&worker->tail); /* What failed fails again when it is asked for. */
     }
     process_ran_clear(ran);
-    return is_good;
 }
 
 /* Where something that was run ahead is; ahead is NULL if it is nowhere. */

@@ -79,8 +79,8 @@ void process_ahead_ran(
     struct process_worker *worker, const struct process_batch *batch,
     const struct process_ran *ran);
 
-/* Keep what was run ahead, or drop it. False if it makes no sense. */
-bool process_ahead_add(struct process_worker *worker, struct process_ran *ran);
+/* Keep what was run ahead, or drop it. */
+void process_ahead_add(struct process_worker *worker, struct process_ran *ran);
 
 /* Fill @batch, which is launched now, with what was run ahead. False: it is still to be run. */
 bool process_ahead_take(struct engine_process *engine, struct process_batch *batch);

@@ -136,6 +136,9 @@ static struct engine *make_engine(
 static void tell(struct local_repository *local)
 {
     struct refine_news news;
+    if (local->runtime == NULL) { /* Samples are tried before there is anyone to tell. */
+        return;
+    }
     const int64_t now_ns = runtime_now_ns(local->runtime);
     if (now_ns - local->told_ns < TELL_NS) {
         return;
