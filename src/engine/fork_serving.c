@@ -108,12 +108,6 @@ static struct forked *find_child(pid_t process)
     return NULL;
 }
 
-static bool reply_with(pid_t process, int wait_status)
-{
-    const struct fork_reply reply = {.process = process, .wait_status = wait_status};
-    return send(CONTROL, &reply, sizeof(reply), MSG_NOSIGNAL) == (ssize_t)sizeof(reply);
-}
-
 _Noreturn static void be_child(
     pid_t server, const struct fork_request *request, const struct passed *passed, int output)
 {
@@ -155,10 +149,10 @@ static pid_t fork_child(
     return process;
 }
 
-static bool serve_fork(const struct fork_request *request, const struct passed *passed)
+static struct fork_reply serve_fork(const struct fork_request *request, const struct passed *passed)
 {
     struct forked *child = find_child(0);
-    return reply_with(child == NULL ? -1 : fork_child(child, request, passed), 0);
+    return (struct fork_reply){.process = child == NULL ? -1 : fork_child(child, request, passed)};
 }
 
 /* A child that ended by itself, and not well, is news. */
@@ -173,12 +167,12 @@ static void report(struct forked *child, int wait_status)
     }
 }
 
-static bool serve_end(pid_t process)
+static struct fork_reply serve_end(pid_t process)
 {
     struct forked *child = process > 0 ? find_child(process) : NULL;
     int wait_status = 0;
     if (child == NULL) {
-        return reply_with(-1, 0);
+        return (struct fork_reply){.process = -1};
     }
     (void)kill(process, SIGKILL); /* It may be over already: then that is how it ended. */
     const bool is_known = waitpid(process, &wait_status, 0) == process;
@@ -187,16 +181,16 @@ static bool serve_end(pid_t process)
         report(child, wait_status);
     }
     child->process = 0;
-    return reply_with(is_known ? process : -1, wait_status);
+    return (struct fork_reply){.process = is_known ? process : -1, .wait_status = wait_status};
 }
 
 _Noreturn static void serve_all(int control);
 
 /* One more server like this one. It outlives this one, and ends with its own control. */
-static bool serve_twin(const struct passed *passed)
+static struct fork_reply serve_twin(const struct passed *passed)
 {
     if (passed->count != 1) {
-        return reply_with(-1, 0);
+        return (struct fork_reply){.process = -1};
     }
     if (serving.twin > 0) {
         (void)waitpid(serving.twin, NULL, WNOHANG); /* If it is gone, that is why we are asked. */
@@ -206,10 +200,11 @@ static bool serve_twin(const struct passed *passed)
         serve_all(passed->files[0]);
     }
     serving.twin = process;
-    return reply_with(process, 0);
+    return (struct fork_reply){.process = process};
 }
 
-static bool serve_request(const struct fork_request *request, const struct passed *passed)
+static struct fork_reply serve_request(
+    const struct fork_request *request, const struct passed *passed)
 {
     switch (request->kind) {
     case FORK_REQUEST_FORK:
@@ -219,7 +214,7 @@ static bool serve_request(const struct fork_request *request, const struct passe
     case FORK_REQUEST_TWIN:
         return serve_twin(passed);
     }
-    return false;
+    return (struct fork_reply){.process = -1};
 }
 
 /* Answer one request; false if there are no more. */
@@ -248,12 +243,18 @@ static bool serve_one(void)
         memcpy(passed.files, CMSG_DATA(head), passed.count * sizeof(int));
     }
     /* Without a whole request the parent has closed its end, or is gone. */
-    request.label[sizeof(request.label) - 1] = '\0';
-    const bool is_served = bytes == (ssize_t)sizeof(request) && serve_request(&request, &passed);
-    for (uint32_t i = 0; i < passed.count; i++) {
-        (void)close(passed.files[i]); /* Its receiver has it. */
+    const bool is_whole = bytes == (ssize_t)sizeof(request);
+    struct fork_reply reply = {.process = -1};
+    if (is_whole) {
+        request.label[sizeof(request.label) - 1] = '\0';
+        reply = serve_request(&request, &passed);
     }
-    return is_served;
+    /* Before the reply: once the child is known, its end of a socket is open nowhere else, and
+     * whoever holds the other end sees it die. */
+    for (uint32_t i = 0; i < passed.count; i++) {
+        (void)close(passed.files[i]);
+    }
+    return is_whole && send(CONTROL, &reply, sizeof(reply), MSG_NOSIGNAL) == (ssize_t)sizeof(reply);
 }
 
 /* Wait for a request, or for something that a child prints, which is passed on. */
