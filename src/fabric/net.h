@@ -72,6 +72,9 @@ struct net_host {
      */
     void (*wake_at)(void *context, int64_t at_ns, uint64_t token);
 
+    /* The same, before whatever else is due at that time: rows are state. */
+    void (*wake_first_at)(void *context, int64_t at_ns, uint64_t token);
+
     /* Call net_flush_rows() once, before anything else happens to a node. The same. */
     void (*rows_ready)(void *context);
 

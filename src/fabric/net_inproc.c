@@ -223,7 +223,7 @@ static void inproc_publish(struct net *base, uint32_t from, const struct row *ro
     const struct packet packet = {.stage = STAGE_ROW, .node = from};
     const uint32_t slot = add_packet(net, packet, bytes, bytes_count);
     const int64_t now_ns = net->host.now_ns(net->host.context);
-    net->host.wake_at(net->host.context, now_ns + net->network.latency_ns, slot);
+    net->host.wake_first_at(net->host.context, now_ns + net->network.latency_ns, slot);
 }
 
 static void inproc_flush_rows(struct net *base)
@@ -277,7 +277,8 @@ struct net *net_inproc_create(const struct net_inproc_options *options)
 {
     ASSERT(options->node_count > 0 && options->worker_count > 0);
     ASSERT(options->host.on_row != NULL && options->host.on_message != NULL);
-    ASSERT(options->host.now_ns != NULL && options->host.wake_at != NULL);
+    ASSERT(options->host.now_ns != NULL);
+    ASSERT(options->host.wake_at != NULL && options->host.wake_first_at != NULL);
     ASSERT(options->host.release != NULL && options->host.rows_ready != NULL);
 
     struct net_inproc *net = memory_zeroed(1, sizeof(*net));

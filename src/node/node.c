@@ -426,5 +426,7 @@ void node_step(struct node *node, const struct event *event, struct effects *eff
 {
     begin(node, event->at_ns, effects);
     apply(node, event);
-    finish_step(node);
+    if (event->kind != EVENT_ROW) { /* Rows are state: nodes that share a board get no events. */
+        finish_step(node);
+    }
 }

@@ -100,6 +100,14 @@ static void net_wake_at(void *context, int64_t at_ns, uint64_t token)
     runtime_add_due(context, at_ns, &due);
 }
 
+static void net_wake_first_at(void *context, int64_t at_ns, uint64_t token)
+{
+    struct runtime *runtime = context;
+    const struct due due = {.kind = DUE_NET, .token = token};
+    ASSERT(at_ns >= runtime->clock.now_ns);
+    timeline_add_early(&runtime->timeline, at_ns, &due);
+}
+
 static void net_rows_ready(void *context)
 {
     ((struct runtime *)context)->rows_ready = true;
@@ -115,6 +123,7 @@ struct net_host runtime_net_host(struct runtime *runtime)
         .release = net_release,
         .now_ns = host_now_ns,
         .wake_at = net_wake_at,
+        .wake_first_at = net_wake_first_at,
         .rows_ready = net_rows_ready,
     };
 }

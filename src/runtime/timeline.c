@@ -1,10 +1,24 @@
 #include "runtime/timeline.h"
 
 #include "base/assert.h"
+#include "base/numbers.h"
 
 enum { DUES_FIRST = 64 };
 
-/* In the queue times are one later than they are: 0 is left for what comes first. */
+/*
+ * In the queue times are doubled and begin with 1, which leaves 0 for what comes first of all, and
+ * one before each time for what comes first then.
+ */
+enum { KEY_FIRST, KEY_ZERO };
+
+/* Nothing waits for centuries: what is later comes then. */
+#define AT_NS_MAX (INT64_MAX / 2 - 1)
+
+static int64_t early_key(int64_t at_ns)
+{
+    ASSERT(at_ns >= 0);
+    return KEY_ZERO + 2 * min_i64(at_ns, AT_NS_MAX);
+}
 
 void timeline_init(struct timeline *timeline)
 {
@@ -31,14 +45,17 @@ static void add(struct timeline *timeline, int64_t key, const struct due *due)
 
 void timeline_add(struct timeline *timeline, int64_t at_ns, const struct due *due)
 {
-    ASSERT(at_ns >= 0);
-    ASSERT(at_ns < INT64_MAX);
-    add(timeline, at_ns + 1, due);
+    add(timeline, early_key(at_ns) + 1, due);
+}
+
+void timeline_add_early(struct timeline *timeline, int64_t at_ns, const struct due *due)
+{
+    add(timeline, early_key(at_ns), due);
 }
 
 void timeline_add_first(struct timeline *timeline, const struct due *due)
 {
-    add(timeline, /* key */ 0, due);
+    add(timeline, KEY_FIRST, due);
 }
 
 int64_t timeline_next_ns(const struct timeline *timeline)
@@ -47,7 +64,7 @@ int64_t timeline_next_ns(const struct timeline *timeline)
     if (!event_queue_peek(&timeline->queue, &item)) {
         return INT64_MAX;
     }
-    return item.at_ns > 0 ? item.at_ns - 1 : 0;
+    return item.at_ns > KEY_FIRST ? (item.at_ns - KEY_ZERO) / 2 : 0;
 }
 
 struct due timeline_take(struct timeline *timeline)

@@ -55,6 +55,9 @@ void timeline_deinit(struct timeline *timeline);
 /* Note @due, which is copied, for @at_ns. */
 void timeline_add(struct timeline *timeline, int64_t at_ns, const struct due *due);
 
+/* The same, before what is noted for that time; behind what was added so for it before. */
+void timeline_add_early(struct timeline *timeline, int64_t at_ns, const struct due *due);
+
 /* The same, before everything that is noted for any time; behind what was added so before. */
 void timeline_add_first(struct timeline *timeline, const struct due *due);
 

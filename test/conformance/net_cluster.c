@@ -188,6 +188,7 @@ static struct net_host host_of(struct place *place)
         .release = release,
         .now_ns = inproc_now_ns,
         .wake_at = wake_at,
+        .wake_first_at = wake_at,
         .rows_ready = rows_ready,
         .on_peer = on_peer,
         .tensor_head = tensor_head,

@@ -19,13 +19,6 @@
 
 enum { RECORDS_MAX = 1 << 18 };
 
-/*
- * No multiple of the pauses of homes. With 10 ms a home looks again, 30 ms after an offer, in the
- * very instant in which the third row after it becomes visible: the simulator shows it then, a
- * runtime after what was due before it.
- */
-#define ROW_LOAD_NS (10 * MS + 7)
-
 struct list {
     uint32_t count;
     struct record *records;
@@ -72,7 +65,7 @@ static void simulate(
         .arrivals = &arrivals,
         .jobs = script->jobs,
         .seed = script->seed,
-        .row_load_ns = ROW_LOAD_NS,
+        .row_load_ns = 10 * MS,
         .row_cache_ns = 50 * MS,
         .noise = script->noise,
         .fault_count = script->lost_at_ns > 0 ? 1 : 0,
@@ -117,7 +110,7 @@ static void serve(
         .rates = has_rates ? rates : NULL,
         .clock = CLOCK_KIND_MANUAL,
         .seed = script->seed,
-        .row_load_ns = ROW_LOAD_NS,
+        .row_load_ns = 10 * MS,
         .row_cache_ns = 50 * MS,
         .noise = script->noise,
         .pretend_network = true,
@@ -182,6 +175,21 @@ static uint32_t count_kind(const struct list *list, enum record_kind kind)
     return count;
 }
 
+/*
+ * Whether @list, from @first on, has nothing but models that come and go. The simulator ends with
+ * the last job; a server does not know which is the last, and keeps models warm for the next.
+ */
+static bool is_keeping_warm(const struct list *list, uint32_t first)
+{
+    for (uint32_t i = first; i < list->count; i++) {
+        const uint32_t kind = list->records[i].kind;
+        if (kind != RECORD_LOADING && kind != RECORD_LOADED && kind != RECORD_EVICTED) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* Returns when the last thing happened. */
 static int64_t compare(const struct script *script)
 {
@@ -203,7 +211,7 @@ static int64_t compare(const struct script *script)
             fail_at(script, &workload, lists, i);
         }
     }
-    if (lists[0].count != lists[1].count) {
+    if (lists[0].count > shorter || !is_keeping_warm(&lists[1], shorter)) {
         fail_at(script, &workload, lists, shorter);
     }
     assert_int_equal(count_kind(&lists[0], RECORD_ANSWERED), script->jobs);
@@ -221,20 +229,33 @@ static int64_t compare(const struct script *script)
     return last_ns;
 }
 
+/* Not aquatope, which searches for seconds. */
 static const char *const policies[] = {
+    "weft",
     "hash",
+    "place=compass:pool,order=weft,dispatch=first-fit:paying,cache=compass",
+    "compass",
+    "esg",
+    "least-work",
     "heft",
     "jit",
-    "least-work",
     "po2",
     "fifo",
     "fair",
+    "opportunistic",
+    "infless",
+    "fast-gshare",
+    "orion",
     "nona:drift=0",
     "expert:split=2",
     "place=jit,order=edf,cache=lru",
     "first-fit:batch=3:cpu=1"};
 
+#ifdef __SANITIZE_THREAD__
+enum { POLICIES = 3 }; /* What threads could do wrong they do whatever is decided. */
+#else
 enum { POLICIES = sizeof(policies) / sizeof(policies[0]) };
+#endif
 
 static struct script plain(const char *policy, uint32_t node_count)
 {
@@ -340,7 +361,7 @@ static void a_tensor_that_takes_long_is_waited_for(ATTR_UNUSED void **state)
         script.jobs = 60;
         slow += compare(&script) > 100000 * MS ? 1 : 0;
     }
-    assert_true(slow > POLICIES / 2); /* Some move little. */
+    assert_true(slow >= POLICIES / 3); /* Some move little. */
 }
 
 int main(void)

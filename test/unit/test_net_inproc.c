@@ -98,6 +98,7 @@ static void host_init(struct host *host, const struct fleet_network *network)
                 .release = on_dropped,
                 .now_ns = now_ns,
                 .wake_at = wake_at,
+                .wake_first_at = wake_at,
                 .rows_ready = rows_ready,
             },
     };

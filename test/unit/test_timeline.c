@@ -52,6 +52,24 @@ static void what_is_added_first_comes_before_all_else_in_its_order(ATTR_UNUSED v
     timeline_deinit(&timeline);
 }
 
+static void what_is_early_comes_first_at_its_time(ATTR_UNUSED void **state)
+{
+    struct timeline timeline;
+    const struct due early[] = {{.token = 1}, {.token = 2}, {.token = 4}};
+    timeline_init(&timeline);
+    add(&timeline, 9, 3, false);
+    add(&timeline, 8, 0, false);
+    timeline_add_early(&timeline, 9, &early[0]);
+    timeline_add_early(&timeline, 9, &early[1]);
+    timeline_add_early(&timeline, INT64_MAX, &early[2]);
+    for (uint64_t token = 0; token <= 4; token++) {
+        const int64_t at_ns = timeline_next_ns(&timeline);
+        assert_true(token == 4 ? at_ns > INT64_MAX / 4 : at_ns == (token == 0 ? 8 : 9));
+        assert_int_equal(timeline_take(&timeline).token, token);
+    }
+    timeline_deinit(&timeline);
+}
+
 static void background_does_not_keep_it_busy(ATTR_UNUSED void **state)
 {
     struct timeline timeline;
@@ -106,6 +124,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_due_comes_by_time_and_then_by_insertion),
         cmocka_unit_test(what_is_added_first_comes_before_all_else_in_its_order),
+        cmocka_unit_test(what_is_early_comes_first_at_its_time),
         cmocka_unit_test(background_does_not_keep_it_busy),
         cmocka_unit_test(many_are_kept_in_order),
         cmocka_unit_test(nothing_can_be_taken_from_an_empty_one),
