@@ -22,7 +22,7 @@
 #include "profile/builtin.h"
 
 enum {
-    TREES_MAX = WORKFLOWS_MAX + 3, /* Of the workflows, cluster, profile and mixture. */
+    TREES_MAX = WORKFLOWS_MAX + 4, /* Of the workflows, cluster, profile, truth and mixture. */
     JOBS_DEFAULT = 1000,
 };
 
@@ -166,28 +166,55 @@ static void write_workflows(struct writer *writer, const void *record)
     writer_close(writer);
 }
 
-/* Checked against cluster and workflows, which come before it. */
+/* Checked against cluster and workflows, which come before it. Returns its tree; NULL: it is bad.
+ */
+static const struct tree_node *read_figures(
+    struct reader *reader, const struct tree_node *node, const struct scenario *scenario,
+    struct profile_document *document_out)
+{
+    const struct tree_node *profile = open_part(reader->context, node);
+
+    if (profile == NULL) {
+        return NULL;
+    }
+    reader_keep(
+        reader, profile_read(
+                    profile, PROFILE_KNOWN, scenario->catalogue, scenario->fleet, document_out,
+                    reader_error(reader)));
+    if (!reader_is_good(reader)) {
+        return NULL;
+    }
+    profile_add_builtin(document_out->profile, scenario->catalogue, scenario->fleet->device_count);
+    return profile;
+}
+
 static void read_profile(struct reader *reader, const struct tree_node *node, void *record)
 {
     const struct loading *loading = reader->context;
     struct scenario *scenario = record;
     struct profile_document document = {0};
-    const struct tree_node *profile = open_part(reader->context, node);
+    const struct tree_node *profile = read_figures(reader, node, scenario, &document);
 
     if (profile == NULL) {
         return;
     }
-    reader_keep(
-        reader, profile_read(
-                    profile, PROFILE_KNOWN, scenario->catalogue, scenario->fleet, &document,
-                    reader_error(reader)));
-    if (!reader_is_good(reader)) {
-        return;
-    }
     scenario->profile = document.profile;
-    profile_add_builtin(scenario->profile, scenario->catalogue, scenario->fleet->device_count);
     scenario->origin = document.origin;
     scenario_check_profile(reader, scenario, &document.listed, loading->workflows, profile);
+}
+
+static void read_truth(struct reader *reader, const struct tree_node *node, void *record)
+{
+    struct scenario *scenario = record;
+    struct profile_document document = {0};
+    const struct tree_node *truth = read_figures(reader, node, scenario, &document);
+
+    if (truth == NULL) {
+        return;
+    }
+    scenario->truth = document.profile;
+    scenario->truth_origin = document.origin;
+    scenario_check_truth(reader, scenario, node);
 }
 
 /* The models of the document: those that some task runs or needs. */
@@ -207,14 +234,31 @@ static void find_models(const struct catalogue *catalogue, struct model_set *use
     }
 }
 
+static void write_figures(
+    struct writer *writer, const char *key, const struct scenario *scenario,
+    struct profile_document document)
+{
+    find_models(scenario->catalogue, &document.listed);
+    writer_key(writer, key);
+    profile_write(writer, PROFILE_KNOWN, scenario->catalogue, scenario->fleet, &document);
+}
+
 static void write_profile(struct writer *writer, const void *record)
 {
     const struct scenario *scenario = record;
-    struct profile_document document = {.profile = scenario->profile, .origin = scenario->origin};
+    const struct profile_document document = {
+        .profile = scenario->profile, .origin = scenario->origin};
+    write_figures(writer, "profile", scenario, document);
+}
 
-    find_models(scenario->catalogue, &document.listed);
-    writer_key(writer, "profile");
-    profile_write(writer, PROFILE_KNOWN, scenario->catalogue, scenario->fleet, &document);
+static void write_truth(struct writer *writer, const void *record)
+{
+    const struct scenario *scenario = record;
+    const struct profile_document document = {
+        .profile = scenario->truth, .origin = scenario->truth_origin};
+    if (scenario->truth != NULL) {
+        write_figures(writer, "truth", scenario, document);
+    }
 }
 
 static void read_arrivals(struct reader *reader, const struct tree_node *node, void *record)
@@ -374,6 +418,12 @@ const struct field scenario_fields[] = {
     {"profile", .relies = true, .read = read_profile, .write = write_profile, .needed = true,
      .form = "profile or its path",
      .help = "how long tasks run; what no workflow or device needs is not read"},
+    {"truth", .relies = true, .read = read_truth, .write = write_truth,
+     .form = "profile or its path",
+     .help =
+         "how long batches really take, while policies know only the `profile`. Sizes and loads "
+         "are those of the `profile`. Simulated only",
+     .left_out = "what the `profile` says"},
     {"arrivals", .relies = true, .read = read_arrivals, .write = write_arrivals, .needed = true,
      .form = "mapping", .help = "how requests come: see below"},
     {"jobs", .relies = true, FIELD_LONG_COUNT(struct scenario, jobs), .range = &jobs_range,
@@ -503,6 +553,7 @@ void scenario_destroy(struct scenario *scenario)
         return;
     }
     profile_destroy(scenario->profile);
+    profile_destroy(scenario->truth);
     catalogue_destroy(scenario->catalogue);
     fleet_destroy(scenario->fleet);
     arena_deinit(&scenario->arena);

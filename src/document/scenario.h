@@ -39,6 +39,8 @@ struct scenario {
     struct catalogue *catalogue;
     struct profile *profile;
     struct profile_origin origin; /* Where the figures of the profile come from. */
+    struct profile *truth;        /* How long batches really take; NULL: as the profile says. */
+    struct profile_origin truth_origin;
     struct arrivals arrivals;
     const struct mixture *mixture;      /* For policy nona, in the arena. NULL: none is named. */
     char policy[POLICY_TEXT_BYTES_MAX]; /* As policy_set_parse() reads it; checked. */

@@ -67,6 +67,23 @@ void scenario_check_profile(
     }
 }
 
+void scenario_check_truth(
+    struct reader *reader, const struct scenario *scenario, const struct tree_node *node)
+{
+    const struct profile *profile = scenario->profile;
+    for (uint32_t i = 0; i < profile->model_count && reader_is_good(reader); i++) {
+        for (uint32_t device = 0; device < scenario->fleet->device_count; device++) {
+            if (profile_is_measured(profile, i, device) &&
+                !profile_is_measured(scenario->truth, i, device)) {
+                reader_fail(
+                    reader, node, "'%s' has a run time on device '%s' in the profile only",
+                    scenario->catalogue->models[i], scenario->fleet->devices[device]);
+                return;
+            }
+        }
+    }
+}
+
 /* As documents write it: decimal, and no more digits than they mostly have. */
 static const char *size_text(char out[SIZE_BYTES], uint64_t bytes)
 {

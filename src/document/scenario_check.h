@@ -14,6 +14,10 @@ void scenario_check_profile(
     struct reader *reader, const struct scenario *scenario, const struct model_set *listed,
     const struct tree_node *const *workflows, const struct tree_node *profile);
 
+/* Fail, at @node, if the profile has a run time on some device that the truth does not have. */
+void scenario_check_truth(
+    struct reader *reader, const struct scenario *scenario, const struct tree_node *node);
+
 /*
  * Fail, at its line, if no worker can ever hold a task with as many items as it can have:
  * profile/need.h.

@@ -182,6 +182,7 @@ bool run_simulate(
         .fleet = scenario->fleet,
         .catalogue = scenario->catalogue,
         .profile = scenario->profile,
+        .truth = scenario->truth,
         .policies = options->policies,
         .arrivals = &scenario->arrivals,
         .mixture = scenario->mixture,

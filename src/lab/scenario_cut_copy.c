@@ -292,6 +292,7 @@ struct scenario *scenario_cut_copy(const struct scenario *scenario, const struct
     copy->fault_count = 0;
     copy->mixture = NULL;
     copy->profile = copy_profile(scenario->profile);
+    copy->truth = scenario->truth == NULL ? NULL : copy_profile(scenario->truth);
     struct numbers numbers = {
         .nodes = arena_alloc(&copy->arena, scenario->fleet->node_count * sizeof(uint32_t)),
         .workers = arena_alloc(&copy->arena, scenario->fleet->worker_count * sizeof(uint32_t)),

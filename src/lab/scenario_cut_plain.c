@@ -208,11 +208,15 @@ static bool plain_setting(struct scenario *scenario, uint32_t index)
     const struct scenario before = *scenario;
     struct fleet_network *network = &scenario->fleet->network;
     const struct fleet_network joined = *network;
+    bool is_changed = false;
     switch (index) {
     case 0:
         scenario->noise = 0;
         scenario->profile_error = 0;
-        return before.noise > 0 || before.profile_error > 0;
+        is_changed = before.noise > 0 || before.profile_error > 0 || before.truth != NULL;
+        profile_destroy(scenario->truth);
+        scenario->truth = NULL;
+        return is_changed;
     case 1:
         scenario->rows.load_ns = ROW_LOAD_NS_PLAIN;
         return before.rows.load_ns != ROW_LOAD_NS_PLAIN;

@@ -171,8 +171,9 @@ void device_launch(struct sim *sim, uint32_t node, const struct effect_launch *l
     struct config shares = launch->config;
     shares.batch = launch->items;
     shares.gpu = shares.gpu == spec->gpu_units ? 0 : shares.gpu;
-    const struct estimate estimate =
-        profile_run(sim->options.profile, model, spec->device, launch->items, shares);
+    const struct profile *truth =
+        sim->options.truth != NULL ? sim->options.truth : sim->options.profile;
+    const struct estimate estimate = profile_run(truth, model, spec->device, launch->items, shares);
 
     (void)pool_reserve(&sim->runs, 1);
     const uint32_t slot = pool_take_raw(&sim->runs);

@@ -79,7 +79,7 @@ struct sim *sim_create(const struct sim_options *options)
     const struct summary_options summary = {
         .fleet = fleet,
         .catalogue = options->catalogue,
-        .profile = options->profile,
+        .profile = options->truth != NULL ? options->truth : options->profile,
         .jobs_expected = options->jobs,
         .warmup = options->warmup,
         .warmup_auto = options->warmup_auto,

@@ -22,7 +22,8 @@ struct sim;
 struct sim_options {
     const struct fleet *fleet; /* Borrowed, like all below. */
     const struct catalogue *catalogue;
-    const struct profile *profile;
+    const struct profile *profile; /* What policies believe. */
+    const struct profile *truth;   /* How long batches really take. NULL: as the profile says. */
     const struct policy_set *policies;
     const struct arrivals *arrivals;
     uint64_t jobs; /* How many arrive; of a list, at most. */

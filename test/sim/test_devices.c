@@ -164,6 +164,31 @@ static void inputs_of_every_task_of_a_job_cross_the_bus(ATTR_UNUSED void **state
     stage_close(&stage);
 }
 
+/* Both the device and what slow-downs are measured by; loads stay as the profile has them. */
+static void batches_take_what_the_truth_says(ATTR_UNUSED void **state)
+{
+    struct stage stage;
+    struct report report;
+    const struct fleet_worker like = {0};
+    open_machine(&stage, 1, &like);
+    const uint32_t twice = add_workflow(&stage, "twice", MB(50), 0, MS(10));
+    struct profile *truth = profile_create(stage.catalogue->model_count);
+    const struct profile_point point = {.items = 1, .run_ns = MS(20)};
+    assert_int_equal(profile_add_point(truth, 0, 0, &point), WEFT_OK);
+    stage.options.truth = truth;
+    begin(&stage);
+    stage_request(&stage, 0, 0, twice);
+    stage_request(&stage, MS(100), 0, twice);
+    end(&stage);
+    assert_int_equal(find(RECORD_LOADED, 0, 0)->at_ns, MS(50));
+    expect_ended(twice, 0, MS(70), MS(20));
+    expect_ended(twice, 1, MS(120), MS(20));
+    sim_report(stage.sim, &report);
+    assert_true(fabs(report.slowdown.mean - (70.0 + 20) / 2 / 20) < 1e-9);
+    stage_close(&stage);
+    profile_destroy(truth);
+}
+
 /* A load of 50 ms at 0; inputs of 5 ms at 1; another worker of the device loads at 2. */
 static void open_busy_bus(struct stage *stage)
 {
@@ -473,6 +498,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(inputs_cross_the_bus_only_if_asked_for),
         cmocka_unit_test(inputs_of_every_task_of_a_job_cross_the_bus),
+        cmocka_unit_test(batches_take_what_the_truth_says),
         cmocka_unit_test(the_bus_of_a_device_serves_loads_and_inputs_in_turn),
         cmocka_unit_test(what_is_cancelled_leaves_the_bus_to_the_next),
         cmocka_unit_test(what_comes_after_a_cancel_crosses_the_bus_in_its_turn),

@@ -170,6 +170,7 @@ static const struct bad bad[] = {
     {"scenario-mixture-memory.yaml",
      ":18: the mixture puts task 'answer' of 'chat' on worker 0, which has 1GB of memory; it needs "
      "4GB"},
+    {"scenario-missing-truth.yaml", ":14: 'llm' has a run time on device 't4' in the profile only"},
     {"scenario-no-profile.yaml", ":10: unknown key 'profiles'; did you mean 'profile'?"},
     {"scenario-no-workflows.yaml", ":5: 'workflows' is empty"},
     {"scenario-noise.yaml", ":16: 'noise' must be between 0% and 99%, not '150%'"},

@@ -46,6 +46,12 @@ static const char text[] =
     "  models:\n"
     "    f: {devices: {a: {ms: 1.2345, sd_ms: 1}, b: {ms: 2}}}\n"
     "    m: {load: 1GB, workspace: 3MB, devices: {a: {ms: 9}, b: {ms: 8}}}\n"
+    "truth:\n"
+    "  weft_profile: 1\n"
+    "  figures: assumed\n"
+    "  models:\n"
+    "    f: {devices: {a: {ms: 2}, b: {ms: 1}}}\n"
+    "    m: {load: 1GB, devices: {a: {ms: 18}, b: {ms: 4}}}\n"
     "arrivals: {rate: 100/s}\n"
     "jobs: 500\n"
     "rows: {load: 3ms, cache: 7ms}\n"
@@ -110,6 +116,7 @@ static void what_always_fails_ends_with_one_of_each(ATTR_UNUSED void **state)
     expect_count(small, CUT_WORKERS, 1);
     assert_string_equal(small->policy, "least-work");
     assert_true(small->noise == 0);
+    assert_null(small->truth);
     assert_int_equal(small->rows.load_ns, 10000000);
     assert_int_equal(small->fleet->network.kind, NETWORK_STAR);
     assert_true(small->fleet->network.background.load == 0);
