@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "base/units.h"
+#include "cli/compare_fairness.h"
 #include "cli/report_text.h"
 #include "console/table.h"
 #include "lab/saturation.h"
@@ -74,8 +75,9 @@ struct line {
     const struct compare_plan *plan;
     const struct compare_group *group;
     uint32_t policy;
-    double *values; /* Scratch: one per seed. */
-    double *others; /* Scratch: the same of the policy that it is compared with. */
+    double *values;            /* Scratch: one per seed. */
+    double *others;            /* Scratch: the same of the policy that it is compared with. */
+    struct fairness *fairness; /* Of that policy. */
 };
 
 static double sum(const double *values, uint32_t count)
@@ -200,10 +202,8 @@ static void add_difference(struct table *table, const struct line *line, bool co
     }
 }
 
-static void add_slo(struct table *table, const struct line *line, bool grows)
+static void add_slo(struct table *table, double percent, bool grows)
 {
-    const uint32_t count = gather(line, slo_percent);
-    const double percent = statistics_mean(line->values, count);
     if (grows && percent > 0) {
         table_add(table, "< %.1f", percent);
     } else {
@@ -226,10 +226,18 @@ static void add_row(struct table *table, const struct line *line, bool has_slo)
     }
     add_ratio(table, line, comparable);
     if (has_slo) {
-        add_slo(table, line, grows);
+        const struct fairness *fairness = line->fairness;
+        const bool is_known = fairness->worst < fairness->count;
+        const uint32_t count = gather(line, slo_percent);
+        add_slo(table, statistics_mean(line->values, count), grows);
+        add_slo(
+            table, is_known ? 100 * fairness->rows[fairness->worst].slo_hit_rate : FIGURE_NONE,
+            grows);
     } else {
         table_add(table, "-");
+        table_add(table, "-");
     }
+    table_add_number(table, 2, grows ? FIGURE_NONE : line->fairness->index);
     add_mean(table, line, 1, cache_percent);
     add_mean(table, line, 0, loads);
     add_mean(table, line, 1, busy_percent);
@@ -293,20 +301,24 @@ void compare_table_print(
 {
     static const struct table_column columns[] = {
         {"POLICY", false}, {"LATENCY ms", true}, {"P99 ms", true},  {"SLOW-DOWN", true},
-        {"RATIO", true},   {"SLO %", true},      {"CACHE %", true}, {"LOADS", true},
-        {"BUSY %", true},  {"WORKERS", true},    {"STABLE", true},  {"VS FIRST", true},
+        {"RATIO", true},   {"SLO %", true},      {"WORST %", true}, {"FAIR", true},
+        {"CACHE %", true}, {"LOADS", true},      {"BUSY %", true},  {"WORKERS", true},
+        {"STABLE", true},  {"VS FIRST", true},
     };
-    static const uint8_t spares[] = {9, 8, 7, 4, 6, 2}; /* WORKERS, BUSY %, LOADS, RATIO, ... */
+    /* WORKERS, BUSY %, LOADS, RATIO, FAIR, ... */
+    static const uint8_t spares[] = {11, 10, 9, 4, 7, 8, 2, 6};
     struct table table;
     struct line line = {
         .plan = plan,
         .group = group,
         .values = memory_zeroed(group->seed_count, sizeof(double)),
         .others = memory_zeroed(group->seed_count, sizeof(double)),
+        .fairness = memory_zeroed(1, sizeof(struct fairness)),
     };
     table_init(&table, columns, sizeof(columns) / sizeof(columns[0]));
     table_spare(&table, spares, ARRAY_COUNT(spares));
     for (; line.policy < group->policy_count; line.policy++) {
+        compare_fairness_of(plan, group, line.policy, line.fairness);
         add_row(&table, &line, run_has_slo(group->scenario));
     }
     print_title(group, file);
@@ -314,10 +326,13 @@ void compare_table_print(
     table_deinit(&table);
     for (line.policy = 0; line.policy < group->policy_count; line.policy++) {
         print_notes(&line, file);
+        compare_fairness_of(plan, group, line.policy, line.fairness);
+        compare_fairness_note(line.fairness, group->policies[line.policy].text, file);
     }
     if (group->seed_count == 1) {
         (void)fprintf(file, "one seed: there are no intervals; --seeds N runs more\n");
     }
     free(line.values);
     free(line.others);
+    free(line.fairness);
 }

@@ -98,6 +98,27 @@ json_t *report_json(const struct run_result *result)
     return object;
 }
 
+/* As workflows say it: 1 is the most urgent, and one without has null. */
+static json_t *priority_json(uint32_t priority)
+{
+    return priority == 0 ? NULL : json_integer(PRIORITY_MAX + 1 - (json_int_t)priority);
+}
+
+static json_t *levels_json(const struct fairness *fairness)
+{
+    struct fairness_level levels[PRIORITY_MAX + 1];
+    const uint32_t count = fairness_levels(fairness, levels);
+    json_t *rows = json_array();
+    for (uint32_t i = 0; i < count; i++) {
+        json_t *row = json_object();
+        add(row, "priority", priority_json(levels[i].priority));
+        add_real(row, "slowdown", levels[i].slowdown);
+        add_real(row, "slo_hit_rate", levels[i].slo_hit_rate);
+        (void)json_array_append_new(rows, row);
+    }
+    return rows;
+}
+
 void report_json_add_fairness(
     json_t *object, const struct report *report, const struct scenario *scenario)
 {
@@ -107,6 +128,7 @@ void report_json_add_fairness(
     for (uint32_t i = 0; i < fairness->count; i++) {
         json_t *row = json_object();
         add(row, "workflow", json_string(workflows[i]->name));
+        add(row, "priority", priority_json(fairness->rows[i].priority));
         add_real(row, "slowdown", fairness->rows[i].slowdown);
         add_real(row, "slo_hit_rate", fairness->rows[i].slo_hit_rate);
         (void)json_array_append_new(rows, row);
@@ -115,7 +137,11 @@ void report_json_add_fairness(
     json_t *all = json_object();
     add_real(all, "index", fairness->index);
     add(all, "worst", is_known ? json_string(workflows[fairness->worst]->name) : NULL);
+    add_real(
+        all, "worst_slo_hit_rate",
+        is_known ? fairness->rows[fairness->worst].slo_hit_rate : FIGURE_NONE);
     add(all, "workflows", rows);
+    add(all, "priorities", levels_json(fairness));
     add(object, "fairness", all);
 }
 

@@ -2,6 +2,7 @@
 
 #include <stdbool.h>
 
+#include "base/numbers.h"
 #include "trace/quantiles.h"
 
 /* A missed SLO is worse than any slow-down. */
@@ -37,4 +38,44 @@ void fairness_judge(struct fairness *fairness)
         }
     }
     fairness->index = count == 0 || squares <= 0 ? FIGURE_NONE : sum * sum / (count * squares);
+}
+
+/* Those of @priority. False: no workflow has it. */
+static bool judge_level(
+    const struct fairness *fairness, uint32_t priority, struct fairness_level *level_out)
+{
+    double slowdowns = 0;
+    uint64_t counted = 0;
+    uint64_t jobs = 0;
+    uint64_t hits = 0;
+    bool is_used = false;
+    for (uint32_t i = 0; i < fairness->count; i++) {
+        const struct fairness_row *row = &fairness->rows[i];
+        if (min_u32(row->priority, PRIORITY_MAX) != priority) {
+            continue;
+        }
+        is_used = true;
+        jobs += row->slo_jobs;
+        hits += row->slo_hits;
+        if (!FIGURE_IS_NONE(row->slowdown)) {
+            slowdowns += row->slowdown * (double)row->counted;
+            counted += row->counted;
+        }
+    }
+    *level_out = (struct fairness_level){
+        .priority = priority,
+        .slowdown = counted == 0 ? FIGURE_NONE : slowdowns / (double)counted,
+        .slo_hit_rate = jobs == 0 ? FIGURE_NONE : (double)hits / (double)jobs,
+    };
+    return is_used;
+}
+
+uint32_t fairness_levels(
+    const struct fairness *fairness, struct fairness_level levels_out[PRIORITY_MAX + 1])
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i <= PRIORITY_MAX; i++) {
+        count += judge_level(fairness, PRIORITY_MAX - i, &levels_out[count]) ? 1 : 0;
+    }
+    return count;
 }

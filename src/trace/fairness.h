@@ -12,6 +12,17 @@
 struct fairness_row {
     double slowdown;     /* The mean. */
     double slo_hit_rate; /* As in a report. */
+    uint32_t priority;   /* As in struct workflow: larger is more urgent, 0 if none is said. */
+    uint64_t counted;    /* Jobs that the slow-down is the mean of, */
+    uint64_t slo_jobs;   /* those that should have met an SLO, */
+    uint64_t slo_hits;   /* and those of them that did. */
+};
+
+/* All workflows of one priority. */
+struct fairness_level {
+    uint32_t priority;
+    double slowdown; /* The mean over jobs of those workflows that have one. */
+    double slo_hit_rate;
 };
 
 struct fairness {
@@ -27,5 +38,9 @@ struct fairness {
 
 /* Find the index and the worst from the rows. */
 void fairness_judge(struct fairness *fairness);
+
+/* The priorities that workflows have, the most urgent first, and how their jobs fared. */
+uint32_t fairness_levels(
+    const struct fairness *fairness, struct fairness_level levels_out[PRIORITY_MAX + 1]);
 
 #endif /* TRACE_FAIRNESS_H */

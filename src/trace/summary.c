@@ -67,6 +67,7 @@ static void prepare_workflows(struct summary *summary, const struct summary_opti
         const struct workflow *workflow = catalogue->workflows[i];
         summary->workflows[i].critical_ns = critical_path_ns(options, workflow);
         summary->workflows[i].slo_ns = workflow->slo_ns;
+        summary->workflows[i].priority = workflow->priority;
         if (options->detailed && options->bounded) {
             summary->workflows[i].histogram = memory_zeroed(1, sizeof(struct histogram));
         }

@@ -17,6 +17,7 @@ struct workflow_sum {
     struct series arrivals_ns;  /* Of the same; only if the warm-up is to be found. */
     int64_t critical_ns;        /* Its longest path on the fastest devices. */
     int64_t slo_ns;
+    uint32_t priority;       /* As in struct workflow. */
     uint64_t slo_jobs;       /* Counted ones, if it has an SLO. */
     uint64_t slo_hits;       /* Those of them that met it. */
     struct series misses_ns; /* Arrivals of those without a latency; only to find the warm-up. */

@@ -169,9 +169,11 @@ static void report_latencies(const struct summary *summary, int64_t first_ns, st
 
 /* The mean latency of the counted jobs of @workflow; FIGURE_NONE: there is none. */
 static double mean_latency_ns(
-    const struct summary *summary, const struct workflow_sum *workflow, int64_t first_ns)
+    const struct summary *summary, const struct workflow_sum *workflow, int64_t first_ns,
+    uint64_t *counted_out)
 {
     if (workflow->histogram != NULL) {
+        *counted_out = histogram_count(workflow->histogram);
         return quantiles_of_histogram(workflow->histogram, /* unit */ 1).mean;
     }
     double sum_ns = 0;
@@ -182,6 +184,7 @@ static double mean_latency_ns(
             count++;
         }
     }
+    *counted_out = count;
     return count == 0 ? FIGURE_NONE : sum_ns / (double)count;
 }
 
@@ -193,10 +196,15 @@ static void report_fairness(
         const struct workflow_sum *workflow = &summary->workflows[i];
         const struct hits slo = hits_of(summary, workflow, first_ns);
         const double critical_ns = (double)workflow->critical_ns;
+        uint64_t counted = 0;
+        const double mean_ns = mean_latency_ns(summary, workflow, first_ns, &counted);
         fairness_out->rows[i] = (struct fairness_row){
-            .slowdown = critical_ns > 0 ? mean_latency_ns(summary, workflow, first_ns) / critical_ns
-                                        : FIGURE_NONE,
+            .slowdown = critical_ns > 0 ? mean_ns / critical_ns : FIGURE_NONE,
             .slo_hit_rate = part(slo.hits, slo.jobs),
+            .priority = workflow->priority,
+            .counted = counted,
+            .slo_jobs = slo.jobs,
+            .slo_hits = slo.hits,
         };
     }
     fairness_judge(fairness_out);

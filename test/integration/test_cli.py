@@ -649,9 +649,9 @@ class CompareTest(Cli):
         arguments = ["compare", COMPASS, "--policies", "hash;jit", "--seeds", "2", "--jobs", "200"]
         text = self.good(*arguments, "--fairness")
         rows = text.split("\n\n")[1].splitlines()
-        self.assertRegex(rows[0], r"^POLICY +FAIRNESS +WORKFLOW +SLOW-DOWN +SLO %$")
+        self.assertRegex(rows[0], r"^POLICY +FAIRNESS +WORKFLOW +PRIORITY +SLOW-DOWN +SLO %$")
         self.assertEqual(len(rows), 1 + 2 * 4)
-        self.assertRegex(rows[1], r"^hash +0\.\d{3}  \S+ +\d+\.\d\d +-")
+        self.assertRegex(rows[1], r"^hash +0\.\d{3}  \S+ +- +\d+\.\d\d +-")
         self.assertEqual(sum(row.endswith("worst") for row in rows), 2)
         for run in json.loads(self.good(*arguments, "--json"))["runs"]:
             fairness = run["fairness"]
@@ -661,6 +661,38 @@ class CompareTest(Cli):
             self.assertAlmostEqual(fairness["index"], index)
         done = weft(*arguments, "--saturation", "--fairness")
         self.assertEqual(done.returncode, 2)
+
+    def test_compare_says_how_the_worst_workflow_and_priorities_fare(self):
+        arguments = ["compare", "scenarios/overload/priorities.yaml", "--policies",
+                     "admit=deadline:strict,place=least-work", "--seeds", "2", "--jobs", "1000",
+                     "--set", "rate=250/s"]  # fmt: skip
+        runs = json.loads(self.good(*arguments, "--json"))["runs"]
+        rates = {"urgent": [], "usual": []}
+        for run in runs:
+            fairness = run["fairness"]
+            urgent, usual = fairness["workflows"]
+            self.assertEqual([urgent["priority"], usual["priority"]], [1, None])
+            for row, level in zip((urgent, usual), fairness["priorities"]):
+                self.assertEqual(level["priority"], row["priority"])
+                self.assertAlmostEqual(level["slo_hit_rate"], row["slo_hit_rate"])
+                self.assertAlmostEqual(level["slowdown"], row["slowdown"])
+                rates[row["workflow"]].append(row["slo_hit_rate"])
+            worst = min((urgent, usual), key=lambda row: (row["slo_hit_rate"], -row["slowdown"]))
+            self.assertEqual(fairness["worst"], worst["workflow"])
+            self.assertEqual(fairness["worst_slo_hit_rate"], worst["slo_hit_rate"])
+        lines = self.good(*arguments).split("\n")
+        columns = re.split(r"  +", lines[1])
+        row = re.split(r"  +", lines[2])
+        worst = min(sum(each) / len(each) for each in rates.values())
+        self.assertEqual(row[columns.index("WORST %")], f"{100 * worst:.1f}")
+        self.assertRegex(row[columns.index("FAIR")], r"^[01]\.\d\d$")
+        self.assertLess(worst, 0.9)
+        self.assertRegex(
+            lines[-2],
+            r"least-work: SLOs met by priority: \d+\.\d % of 1, \d+\.\d % of those without$",
+        )
+        self.assertNotIn("by priority", self.good(
+            "compare", DEMO, "--policies", "jit", "--seeds", "1", "--jobs", "20"))  # fmt: skip
 
     def test_the_default_compares_with_the_scenarios_policy(self):
         runs = json.loads(self.good("compare", DEMO, "--seeds", "1", "--jobs", "20", "--json"))

@@ -226,6 +226,37 @@ static void workflows_are_held_against_each_other(ATTR_UNUSED void **state)
     end(&fixture);
 }
 
+/* Of jobs, not of workflows: what has many jobs counts for as much more. */
+static void priorities_are_summed_over_their_jobs(ATTR_UNUSED void **state)
+{
+    static const struct fairness fairness = {
+        .count = 4,
+        .rows =
+            {
+                {.slowdown = 2,
+                 .slo_hit_rate = 1,
+                 .priority = 3,
+                 .counted = 1,
+                 .slo_jobs = 1,
+                 .slo_hits = 1},
+                {.slowdown = 1, .slo_hit_rate = FIGURE_NONE, .counted = 5},
+                {.slowdown = 6, .slo_hit_rate = 0, .priority = 3, .counted = 3, .slo_jobs = 4},
+                {.slowdown = FIGURE_NONE, .slo_hit_rate = FIGURE_NONE, .priority = PRIORITY_MAX},
+            },
+    };
+    struct fairness_level levels[PRIORITY_MAX + 1];
+    assert_int_equal(fairness_levels(&fairness, levels), 3);
+    assert_int_equal(levels[0].priority, PRIORITY_MAX);
+    none(levels[0].slowdown);
+    none(levels[0].slo_hit_rate);
+    assert_int_equal(levels[1].priority, 3);
+    near(levels[1].slowdown, 5); /* (2 + 3 * 6) / 4 */
+    near(levels[1].slo_hit_rate, 0.2);
+    assert_int_equal(levels[2].priority, 0);
+    near(levels[2].slowdown, 1);
+    none(levels[2].slo_hit_rate);
+}
+
 static void an_slo_is_met_to_the_last_nanosecond(ATTR_UNUSED void **state)
 {
     struct fixture fixture;
@@ -605,6 +636,7 @@ int main(void)
         cmocka_unit_test(who_hangs_up_was_not_answered_in_time),
         cmocka_unit_test(slowdown_is_against_the_fastest_device_of_the_fleet),
         cmocka_unit_test(workflows_are_held_against_each_other),
+        cmocka_unit_test(priorities_are_summed_over_their_jobs),
         cmocka_unit_test(an_slo_is_met_to_the_last_nanosecond),
         cmocka_unit_test(quantiles_are_exact),
         cmocka_unit_test(jobs_of_the_warm_up_are_run_but_not_counted),
