@@ -1,56 +1,102 @@
 #!/usr/bin/env python3
-"""Print how the workflow fares that fares worst, by workload and policy.
+"""Print how the workflow fares that fares worst, and what priorities are worth, by policy.
 
 usage: study_weft_fair.py [WORKLOAD...]
 
-Workloads are those of seed 3 of scenarios/combined/generate.py, at 0.4 of the rate that they name.
-Prints Markdown: the deadlines met by all jobs and by those of the worst workflow, in per cent.
+Workloads are those of seed 3 of scenarios/combined/generate.py. Prints Markdown, in per cent: at
+0.4 of the rate that they name, the deadlines met by all jobs and by those of the worst workflow,
+as `weft compare` has them in SLO % and WORST %; and at the whole rate, where not all can be met,
+the deadlines met by the first workflow and by the others, without a priority and with one of
+the first.
 
-Settings, in the environment: WEFT (build/weft); SEEDS, how many from 201 on, and JOBS (4 and 1000).
+Settings, in the environment: WEFT (build/weft); SEEDS (201..204) and JOBS (1000).
 """
 
 import json
 import os
 import pathlib
-import re
 import subprocess
 import sys
 import tempfile
 
+import yaml
+
 WEFT = os.environ.get("WEFT", "build/weft")
-SEEDS = int(os.environ.get("SEEDS", "4"))
+SEEDS = os.environ.get("SEEDS", "201..204")
 JOBS = os.environ.get("JOBS", "1000")
 POLICIES = ("esg", "place=compass,order=esg,dispatch=esg,cache=compass", "weft")
+LIGHT, FULL = 0.4, 1.0
 
 
-def met(path, policy):
-    """Shares of deadlines met, over all seeds: by all, and by the worst workflow."""
-    rate = float(re.search(r"rate: ([0-9.]+)/s", path.read_text(encoding="utf-8")).group(1))
-    everyone, flows = 0.0, {}
-    for seed in range(201, 201 + SEEDS):
-        command = [WEFT, "sim", str(path), "--policy", policy, "--seed", str(seed), "--json"]
-        command += ["--jobs", JOBS, "--rate", f"{rate * 0.4:.3f}"]
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
-        report = json.loads(done.stdout)
-        everyone += report["slo_hit_rate"] / SEEDS
-        for flow in report["by_workflow"]:
-            share = flow["slo_hit_rate"] / SEEDS
-            flows[flow["workflow"]] = flows.get(flow["workflow"], 0.0) + share
-    return everyone, min(flows.values())
+def runs(path, share):
+    """By policy: what the runs say, at @share of the rate that the scenario names."""
+    scenario = yaml.safe_load(path.read_text(encoding="utf-8"))
+    rate = share * float(scenario["arrivals"]["rate"].removesuffix("/s"))
+    command = [WEFT, "compare", str(path), "--policies", ";".join(POLICIES), "--json"]
+    command += ["--rates", f"{rate:.3f}", "--set", f"seeds={SEEDS}", "--jobs", JOBS]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    found = {policy: [] for policy in POLICIES}
+    for run in json.loads(done.stdout)["runs"]:
+        found[run["policy"]].append(run)
+    return found
+
+
+def mean(values):
+    values = list(values)
+    return sum(values) / len(values)
+
+
+def of_worst(each):
+    """Shares met, in per cent: by all, and by the workflow that is worst over all seeds."""
+    names = [row["workflow"] for row in each[0]["fairness"]["workflows"]]
+    flows = [
+        mean(run["fairness"]["workflows"][i]["slo_hit_rate"] for run in each)
+        for i in range(len(names))
+    ]
+    return f"{100 * mean(run['slo_hit_rate'] for run in each):.1f}, {100 * min(flows):.1f}"
+
+
+def of_first(each):
+    """Shares met, in per cent: by the first workflow, and by the others."""
+    rows = [run["fairness"]["workflows"] for run in each]
+    first = mean(row[0]["slo_hit_rate"] for row in rows)
+    others = mean(mean(flow["slo_hit_rate"] for flow in row[1:]) for row in rows)
+    return f"{100 * first:.1f}, {100 * others:.1f}"
+
+
+def with_priority(path):
+    """A copy of the scenario in which the first workflow is urgent."""
+    scenario = yaml.safe_load(path.read_text(encoding="utf-8"))
+    scenario["workflows"][0]["priority"] = 1
+    urgent = path.with_name("urgent.json")
+    urgent.write_text(json.dumps(scenario), encoding="utf-8")
+    return urgent
+
+
+def print_head():
+    print("| | " + " | ".join(f"`{policy}`" for policy in POLICIES) + " |")
+    print("|---" * (len(POLICIES) + 1) + "|")
+
+
+def print_row(title, cells):
+    print(f"| {title} | " + " | ".join(cells) + " |", flush=True)
 
 
 def main():
     generator = pathlib.Path(__file__).parent.parent / "scenarios/combined/generate.py"
-    print("| | " + " | ".join(f"`{policy}`" for policy in POLICIES) + " |")
-    print("|---" * (len(POLICIES) + 1) + "|")
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([sys.executable, "-B", generator, folder, "3"], check=True)
-        for path in sorted(pathlib.Path(folder).glob("*.yaml")):
-            if len(sys.argv) > 1 and path.stem not in sys.argv[1:]:
-                continue
-            shares = [met(path, policy) for policy in POLICIES]
-            cells = [f"{100 * every:.1f}, {100 * worst:.1f}" for every, worst in shares]
-            print(f"| {path.stem} | " + " | ".join(cells) + " |", flush=True)
+        paths = sorted(pathlib.Path(folder).glob("*.yaml"))
+        paths = [path for path in paths if len(sys.argv) < 2 or path.stem in sys.argv[1:]]
+        print_head()
+        for path in paths:
+            print_row(path.stem, [of_worst(each) for each in runs(path, LIGHT).values()])
+        print()
+        print_head()
+        for path in paths:
+            print_row(path.stem, [of_first(each) for each in runs(path, FULL).values()])
+            urgent = runs(with_priority(path), FULL).values()
+            print_row(f"{path.stem}, first urgent", [of_first(each) for each in urgent])
 
 
 if __name__ == "__main__":
