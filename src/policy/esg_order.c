@@ -33,7 +33,7 @@ void esg_dispatch_own(
     const struct fleet_worker *worker = &input->view->fleet->workers[queue->worker];
     const struct esg_queue *known = esg_queue(input, queue->workflow, queue->task);
     struct esg_found found;
-    esg_search(input, queue, queue->items, (uint32_t)input->options[ESG_K], &found);
+    esg_search(input, queue, (uint32_t)input->options[ESG_K], ESG_ANY_TIME_NS, &found);
     if (input->options[ESG_WAIT] != 0) {
         answer_out->wake_at_ns = esg_warm_wait(input, queue, &found);
         if (answer_out->wake_at_ns != 0) {

@@ -6,9 +6,6 @@
 #include "base/assert.h"
 #include "base/numbers.h"
 
-/* Longer than any deadline, with room to add to it. */
-#define ANY_TIME_NS (INT64_MAX / 8)
-
 /* An estimate that is missed by less than this share may still turn out to be met. */
 enum { GRACE_DIVISOR = 10 };
 
@@ -19,13 +16,11 @@ const struct esg_queue *esg_queue(
     return &plan->queues[input->catalogue->workflows[workflow]->queue_first + task];
 }
 
-/* How long the head of @queue may still take until its group ends. INT64_MAX / 8: any time. */
-static int64_t target_ns_of(
-    const struct policy_input *input, const struct queue_facts *queue,
-    const struct esg_queue *known)
+int64_t esg_target_ns(const struct policy_input *input, const struct queue_facts *queue)
 {
+    const struct esg_queue *known = esg_queue(input, queue->workflow, queue->task);
     if (queue->head_deadline_ns == INT64_MAX) {
-        return ANY_TIME_NS;
+        return ESG_ANY_TIME_NS;
     }
     const int64_t whole_ns = queue->head_deadline_ns - queue->head_arrived_ns;
     return queue->head_arrived_ns + esg_scaled(whole_ns, known->group_end_ns) - input->view->now_ns;
@@ -45,6 +40,18 @@ static void ask(
     }
 }
 
+/* Search for paths within @wish_ns that run what waits. False: there are none. */
+static bool grant(
+    const struct esg_queue *known, const struct queue_facts *queue,
+    const struct search_query *query, int64_t wish_ns, struct search_answer *answer_out)
+{
+    struct search_query wish = *query;
+    wish.target_ns = wish_ns;
+    wish.batch_min = min_u32(queue->head_items, known->batch_max);
+    search_best(&known->stage, &known->rest, &wish, answer_out);
+    return answer_out->count > 0 && answer_out->rule == SEARCH_MET;
+}
+
 /* The one config of a plan that is made once. */
 static void take_planned(const struct esg_queue *known, struct esg_found *found_out)
 {
@@ -61,21 +68,26 @@ static void take_planned(const struct esg_queue *known, struct esg_found *found_
 }
 
 void esg_search(
-    const struct policy_input *input, const struct queue_facts *queue, uint32_t batch_max,
-    uint32_t path_count, struct esg_found *found_out)
+    const struct policy_input *input, const struct queue_facts *queue, uint32_t path_count,
+    int64_t wish_ns, struct esg_found *found_out)
 {
     const struct esg_queue *known = esg_queue(input, queue->workflow, queue->task);
     struct search_query query = {
-        .target_ns = target_ns_of(input, queue, known),
-        .batch_max = batch_max,
+        .target_ns = esg_target_ns(input, queue),
+        .batch_max = queue->items,
         .path_count = path_count,
     };
     found_out->target_ns = query.target_ns;
+    found_out->wish_ns = query.target_ns;
     if (input->options[ESG_ADAPT] == 0) {
         take_planned(known, found_out);
         return;
     }
     found_out->rule = ESG_ON_TIME;
+    if (wish_ns < query.target_ns && grant(known, queue, &query, wish_ns, &found_out->answer)) {
+        found_out->wish_ns = wish_ns;
+        return;
+    }
     ask(known, queue, query, &found_out->answer);
     if (found_out->answer.rule == SEARCH_MET) {
         return;

@@ -17,13 +17,23 @@ enum esg_rule {
 struct esg_found {
     enum esg_rule rule;
     int64_t target_ns; /* What paths were to end within. */
+    int64_t wish_ns;   /* What they do end within, if that is nearer. */
     struct search_answer answer;
 };
 
-/* The configs for a batch of at most @batch_max items, the best first: at least one. */
+/* How long the head of @queue may still take until its group ends; ESG_ANY_TIME_NS: any time. */
+int64_t esg_target_ns(const struct policy_input *input, const struct queue_facts *queue);
+
+/* Longer than any deadline, with room to add to it. */
+#define ESG_ANY_TIME_NS (INT64_MAX / 8)
+
+/*
+ * The configs for a batch of what waits, the best first: at least one. Those that end within
+ * @wish_ns, if any do; the target is enough otherwise.
+ */
 void esg_search(
-    const struct policy_input *input, const struct queue_facts *queue, uint32_t batch_max,
-    uint32_t path_count, struct esg_found *found_out);
+    const struct policy_input *input, const struct queue_facts *queue, uint32_t path_count,
+    int64_t wish_ns, struct esg_found *found_out);
 
 /* The queue that @facts are about. */
 const struct esg_queue *esg_queue(

@@ -13,7 +13,7 @@ enum { IDLE_ONE = 1024 };
  */
 static const double FREE_HASTE = 0.9375;
 
-/* Units of devices that are free, of all, in 1024ths: as of up to a µs for each worker ago. */
+/* Units of devices that are free, of all, in 1024ths: as of up to 100 µs for each worker ago. */
 static int64_t idle_share(const struct policy_input *input)
 {
     const struct view *view = input->view;
@@ -21,7 +21,7 @@ static int64_t idle_share(const struct policy_input *input)
     const uint32_t count = view->fleet->worker_count;
     uint64_t idle = 0;
     uint64_t all = 0;
-    if (state->idle_at_ns != 0 && view->now_ns - state->idle_at_ns < INT64_C(1000) * count) {
+    if (state->idle_at_ns != 0 && view->now_ns - state->idle_at_ns < INT64_C(100000) * count) {
         return state->idle;
     }
     for (uint32_t worker = 0; worker < count; worker++) {
@@ -49,33 +49,23 @@ static int64_t soonest_ns(const struct queue_facts *queue, const struct esg_queu
     return configs->weights[i].time_ns + known->stage.extra_ns + known->rest.points[0].time_ns;
 }
 
-int64_t weft_haste(
+int64_t weft_haste_ns(
     const struct policy_input *input, const struct queue_facts *queue,
-    const struct esg_queue *known, uint32_t path_count, struct esg_found *found)
+    const struct esg_queue *known, int64_t target_ns)
 {
     const bool is_free = input->view->fleet->prices.gpu == 0;
     const double haste = input->options[WEFT_HASTE];
     const int64_t part = compass_64ths(haste > 0 && is_free ? FREE_HASTE : haste);
-    if (found->rule != ESG_ON_TIME || part == 0) {
-        return found->target_ns;
+    if (part == 0) {
+        return target_ns;
     }
     const int64_t soonest = soonest_ns(queue, known);
-    int64_t target_ns = found->target_ns;
     if (queue->head_deadline_ns == INT64_MAX) { /* Due as in worker queues. */
         target_ns = soonest / 64 * compass_64ths(max_double(input->options[WEFT_PATH], 1));
     }
-    const int64_t spare_ns = max_i64(target_ns - soonest, 0);
-    const struct search_query query = {
-        .target_ns = target_ns - spare_ns / (IDLE_ONE * 64) * idle_share(input) * part,
-        .batch_min = min_u32(queue->head_items, known->batch_max),
-        .batch_max = queue->items,
-        .path_count = path_count,
-    };
-    struct search_answer answer;
-    search_best(&known->stage, &known->rest, &query, &answer);
-    if (answer.count == 0 || answer.rule != SEARCH_MET) {
-        return found->target_ns;
+    if (target_ns < soonest) {
+        return target_ns; /* It cannot even be met. */
     }
-    found->answer = answer;
-    return query.target_ns;
+    const int64_t spare_ns = target_ns - soonest;
+    return target_ns - spare_ns / (IDLE_ONE * 64) * idle_share(input) * part;
 }

@@ -10,11 +10,10 @@
 #include "policy/esg_search.h"
 
 /*
- * Replace what was @found for @queue, of which @known is known, by up to @path_count ways that end
- * sooner, if there are any. Returns what it shall end within.
+ * What a batch of @queue, of which @known is known, shall end within, where @target_ns is enough.
  */
-int64_t weft_haste(
+int64_t weft_haste_ns(
     const struct policy_input *input, const struct queue_facts *queue,
-    const struct esg_queue *known, uint32_t path_count, struct esg_found *found);
+    const struct esg_queue *known, int64_t target_ns);
 
 #endif /* POLICY_WEFT_HASTE_H */

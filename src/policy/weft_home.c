@@ -482,16 +482,14 @@ static bool place(
     return place_range(ask, found, rest, answer_out) || is_worth_waiting;
 }
 
-/*
- * Until when to wait for more items, if the batch shall end within @target_ns: some of that is kept
- * for what may go wrong.
- */
+/* Until when to wait for more items: some of the time is kept for what may go wrong. */
 static int64_t wait_until(
     const struct policy_input *input, const struct policy_input *asked,
-    const struct queue_facts *queue, const struct esg_found *found, int64_t target_ns)
+    const struct queue_facts *queue, const struct esg_found *found)
 {
     struct esg_found wary = *found;
-    wary.target_ns = target_ns - target_ns / 64 * compass_64ths(input->options[WEFT_WARY]);
+    wary.target_ns =
+        found->wish_ns - found->wish_ns / 64 * compass_64ths(input->options[WEFT_WARY]);
     return esg_warm_wait(asked, queue, &wary);
 }
 
@@ -522,9 +520,9 @@ static void dispatch_home(
     }
     struct esg_found found;
     const uint32_t paths = queue->rechecks > 0 ? SEARCH_PATHS_MAX : (uint32_t)esg_options[ESG_K];
-    esg_search(&asked, queue, queue->items, paths, &found);
-    const int64_t target_ns = weft_haste(input, queue, known, paths, &found);
-    answer_out->wake_at_ns = wait_until(input, &asked, queue, &found, target_ns);
+    const int64_t wish_ns = weft_haste_ns(input, queue, known, esg_target_ns(&asked, queue));
+    esg_search(&asked, queue, paths, wish_ns, &found);
+    answer_out->wake_at_ns = wait_until(input, &asked, queue, &found);
     if (answer_out->wake_at_ns != 0) {
         return;
     }
