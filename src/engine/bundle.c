@@ -60,6 +60,7 @@ void bundle_destroy(void *bundle_or_null)
     }
     free(bundle->tensors);
     free(bundle->memory);
+    bundle_destroy(bundle->whole); /* A part is of a whole: no deeper than that. */
     free(bundle);
 }
 
@@ -138,6 +139,23 @@ bool bundle_add_borrowed(struct bundle *bundle, const struct weft_tensor *tensor
         append(bundle, tensor, tensor->data, &memory);
     }
     return is_added;
+}
+
+struct bundle *bundle_part(const struct bundle *bundle, const bool *takes)
+{
+    struct bundle *part = bundle_create();
+    if (part == NULL) {
+        return NULL;
+    }
+    part->items = bundle->items;
+    for (uint32_t i = 0; i < bundle->count; i++) {
+        if (takes[i] && !bundle_add_borrowed(part, &bundle->tensors[i])) {
+            bundle_destroy(part);
+            return NULL;
+        }
+    }
+    part->whole = bundle_share(bundle->whole == NULL ? bundle : bundle->whole);
+    return part;
 }
 
 bool bundle_extend(struct bundle *bundle, const char *name, const void *bytes, uint64_t count)

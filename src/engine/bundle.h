@@ -43,6 +43,7 @@ struct bundle {
     uint64_t bytes; /* Of all tensors. */
     struct weft_tensor *tensors;
     struct bundle_memory *memory;
+    struct bundle *whole; /* Whose tensors it borrows; NULL: no other's. */
 };
 
 /*
@@ -73,6 +74,12 @@ void *bundle_add(struct bundle *bundle, const struct weft_tensor *tensor);
 
 /* Add @tensor with its data as it is, which must outlive the bundle. False as bundle_add(). */
 bool bundle_add_borrowed(struct bundle *bundle, const struct weft_tensor *tensor);
+
+/*
+ * A bundle of the tensors of @bundle for which @takes, one per tensor, says so. Nothing is copied:
+ * it holds @bundle as long as it lives. The caller owns it. NULL if there is no memory.
+ */
+struct bundle *bundle_part(const struct bundle *bundle, const bool *takes);
 
 /* Put @count bytes behind the data of tensor @name. False if there is none, or no memory. */
 bool bundle_extend(struct bundle *bundle, const char *name, const void *bytes, uint64_t count);

@@ -490,3 +490,8 @@ uint16_t net_stream_port(const struct net *base)
 {
     return ((const struct net_stream *)base)->port; /* As in net_stream_from(). */
 }
+
+uint64_t net_stream_sent_bytes(const struct net *base)
+{
+    return ((const struct net_stream *)base)->sent_bytes; /* As in net_stream_from(). */
+}

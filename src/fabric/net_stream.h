@@ -78,6 +78,9 @@ enum weft_status net_carrier_parse(
 /* The port that it listens on. */
 uint16_t net_stream_port(const struct net *net);
 
+/* How many bytes of tensors have left for other processes, ever. */
+uint64_t net_stream_sent_bytes(const struct net *net);
+
 /* @peer is a member. What waits for an earlier incarnation of it is dropped. */
 void net_stream_set_peer(struct net *net, const struct net_stream_peer *peer);
 

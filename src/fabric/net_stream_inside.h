@@ -158,6 +158,7 @@ struct net_stream {
     int64_t sweep_at_ns;   /* When the next is due. */
     uint32_t handles_open; /* And lookups: it is released after the last. */
     bool is_closing;
+    uint64_t sent_bytes;              /* Of tensors. */
     uint8_t head[NET_HEAD_BYTES_MAX]; /* Scratch. */
     uint8_t frame[FRAME_BYTES_MAX];
 };

@@ -218,6 +218,7 @@ static bool put_messages(struct peer *peer)
         if (!framed_put(peer->out, FRAME_MESSAGE, peer->net->frame, count)) {
             return false;
         }
+        peer->net->sent_bytes += peer->messages.first->bytes;
         forget(peer, take_first(&peer->messages));
     }
     return true;
@@ -242,6 +243,7 @@ static bool put_piece(struct peer *peer)
         }
         at->offset += count;
         at->left -= count;
+        net->sent_bytes += count;
         return true;
     }
     ASSERT(at->left == 0);

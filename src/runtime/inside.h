@@ -146,6 +146,13 @@ void runtime_finish(struct runtime *runtime, uint32_t slot, struct runtime_answe
  */
 enum weft_status runtime_make_remote_net(struct runtime *runtime, struct weft_error *error);
 
+/*
+ * What of @tensor goes to another process with @message: of an input only what its consumer takes,
+ * and the message is told how much that is. The caller owns it.
+ */
+struct handle runtime_take_part(
+    struct runtime *runtime, struct handle tensor, struct message *message);
+
 /* Take what of @message of another process is for the host. Whether that is all of it. */
 bool runtime_heard(struct runtime *runtime, const struct message *message);
 

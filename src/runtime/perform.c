@@ -69,15 +69,24 @@ static void answer(struct runtime *runtime, const struct effect_answer *effect)
     runtime_finish(runtime, slot, &given);
 }
 
-/* What a consumer takes of a tensor is cut out where it runs: contents are never copied here. */
+/* The tensor of @effect, whose message is @message, for the net, which owns it. */
+static struct handle take_tensor(
+    struct runtime *runtime, const struct effect *effect, struct message *message)
+{
+    if (effect->kind != EFFECT_MOVE || effect->send.tensor.id == 0) {
+        return (struct handle){0};
+    }
+    if (runtime->options.remote == NULL) { /* Contents are lent: the consumer takes its part. */
+        return tensors_share(&runtime->tensors, effect->send.tensor, NODE_HOST);
+    }
+    return runtime_take_part(runtime, effect->send.tensor, message);
+}
+
 static void send(struct runtime *runtime, const struct effect *effect)
 {
-    struct handle tensor = {0};
     char cause[MESSAGE_CAUSE_BYTES_MAX + 1];
     struct message message = effect->send.message;
-    if (effect->kind == EFFECT_MOVE && effect->send.tensor.id != 0) {
-        tensor = tensors_share(&runtime->tensors, effect->send.tensor, NODE_HOST);
-    }
+    const struct handle tensor = take_tensor(runtime, effect, &message);
     if (message_has_cause(message.kind)) { /* The core knows reasons, engines know causes. */
         const char *text = causes_find(
             &runtime->causes, message.job, message.workflow, (enum reason)message.reason);

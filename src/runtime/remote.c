@@ -1,5 +1,6 @@
 #include "runtime/remote.h"
 
+#include "engine/edge_part.h"
 #include "engine/function.h"
 #include "runtime/bundle_wire.h"
 #include "runtime/inside.h"
@@ -25,6 +26,49 @@ static bool tensor_part(void *context, uint64_t tensor, uint32_t index, struct n
     *part_out = (struct net_part){
         .data = bundle->tensors[index].data, .bytes = bundle->tensors[index].bytes};
     return true;
+}
+
+/* The task whose outputs are number @sink of the answer. */
+static uint32_t task_of_sink(const struct workflow *workflow, uint32_t sink)
+{
+    uint32_t task = 0;
+    while (task < workflow->task_count && workflow->tasks[task].sink != sink) {
+        task++;
+    }
+    ASSERT(task < workflow->task_count);
+    return task;
+}
+
+/* The edge that @input crosses. */
+static struct edge_part edge_of(const struct runtime *runtime, const struct message *input)
+{
+    const struct workflow *workflow = runtime->options.catalogue->workflows[input->workflow];
+    struct edge_part edge = {
+        .workflow = workflow, .from = TASK_NONE, .to = input->task, .pass = runtime->pass};
+    if (input->task == TASK_ANSWER) {
+        edge.from = task_of_sink(workflow, input->work.input);
+        edge.to = TASK_NONE;
+    } else if (workflow->tasks[input->task].in_count > 0) {
+        edge.from = workflow_in(workflow, input->task, input->work.input)->from;
+    }
+    return edge;
+}
+
+struct handle runtime_take_part(
+    struct runtime *runtime, struct handle tensor, struct message *message)
+{
+    const struct bundle *bundle = bundle_of(runtime, tensor.id);
+    if (bundle == NULL || message->kind != MESSAGE_INPUT) { /* Deputies and clients need it all. */
+        return tensors_share(&runtime->tensors, tensor, NODE_HOST);
+    }
+    const struct edge_part edge = edge_of(runtime, message);
+    struct bundle *part = edge_part_take(&edge, bundle);
+    message->work.bytes = part->bytes; /* Documents only say how much to expect. */
+    if (part == bundle) {
+        bundle_destroy(part);
+        return tensors_share(&runtime->tensors, tensor, NODE_HOST);
+    }
+    return tensors_add(&runtime->tensors, NODE_HOST, part, part->bytes, bundle_destroy);
 }
 
 static uint64_t tensor_make(void *context, const uint8_t *head, size_t head_bytes, uint64_t bytes)

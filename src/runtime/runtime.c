@@ -490,6 +490,7 @@ struct runtime_counts runtime_counts(const struct runtime *runtime)
         .members = roster_members(runtime->roster)->up_count,
         .steps = runtime->steps,
         .decisions = runtime->meter.decisions,
+        .sent_bytes = runtime->options.remote == NULL ? 0 : net_stream_sent_bytes(runtime->net),
     };
 }
 

@@ -240,11 +240,10 @@ struct runtime_counts {
     uint32_t members;  /* Nodes of the cluster, as far as known here. */
     uint64_t steps;
     uint64_t decisions;
+    uint64_t sent_bytes; /* Of tensors, to other processes. */
 };
 
 struct runtime_counts runtime_counts(const struct runtime *runtime);
-
-/* What its engine has counted. */
 void runtime_engine_counts(const struct runtime *runtime, struct engine_counts *counts_out);
 
 #endif /* RUNTIME_RUNTIME_H */

@@ -295,6 +295,8 @@ static bool write_own(const struct server *server, struct buffer *buffer)
         {"weft_members", "gauge", "nodes of the cluster, as far as known here",
          (double)runtime.members},
         {"weft_tensors", "gauge", "tensors in memory", (double)runtime.tensors},
+        {"weft_tensor_sent_bytes_total", "counter", "bytes of tensors sent to other nodes",
+         (double)runtime.sent_bytes},
         {"weft_http_connections", "gauge", "connections that are open", (double)counts.open},
         {"weft_http_connections_total", "counter", "connections accepted", (double)counts.accepted},
         {"weft_http_connections_refused_total", "counter", "connections above the limit",

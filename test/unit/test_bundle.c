@@ -50,6 +50,27 @@ static void the_last_reference_releases_a_bundle(ATTR_UNUSED void **state)
     bundle_destroy(shared); /* The leak sanitizer sees whether this was the last. */
 }
 
+static void a_part_shares_the_memory_of_its_whole(ATTR_UNUSED void **state)
+{
+    struct bundle *whole = bundle_create();
+    const struct weft_tensor tensors[] = {named("x", 3), named("y", 5), named("z", 7)};
+    for (uint32_t i = 0; i < 3; i++) {
+        memset(bundle_add(whole, &tensors[i]), (int)i, tensors[i].bytes);
+    }
+    whole->items = 4;
+    struct bundle *part = bundle_part(whole, (const bool[]){true, false, true});
+    struct bundle *less = bundle_part(part, (const bool[]){false, true});
+    assert_int_equal(part->count, 2);
+    assert_int_equal(part->bytes, 10);
+    assert_int_equal(part->items, 4);
+    assert_ptr_equal(bundle_find(part, "z")->data, whole->tensors[2].data);
+    bundle_destroy(whole);
+    bundle_destroy(part);
+    assert_int_equal(less->count, 1);
+    assert_int_equal(((const uint8_t *)less->tensors[0].data)[6], 2);
+    bundle_destroy(less); /* The leak sanitizer sees whether all of it has gone. */
+}
+
 static void a_full_bundle_takes_no_more(ATTR_UNUSED void **state)
 {
     struct bundle *bundle = bundle_create();
@@ -106,6 +127,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_are_unique_and_data_is_aligned),
         cmocka_unit_test(the_last_reference_releases_a_bundle),
+        cmocka_unit_test(a_part_shares_the_memory_of_its_whole),
         cmocka_unit_test(a_full_bundle_takes_no_more),
         cmocka_unit_test(bytes_of_shapes),
         cmocka_unit_test(texts_are_checked),

@@ -19,7 +19,7 @@
 #include "fabric/trust.h"
 #include "parity/workload.h"
 
-enum { NODES = 3, JOBS = 60, INPUT_BYTES = 100000, WAITS_MAX = 20000 };
+enum { NODES = 3, JOBS = 60, INPUT_BYTES = 100000, PART_BYTES = 50, WAITS_MAX = 20000 };
 
 /* One process, as it were. */
 struct site {
@@ -74,7 +74,10 @@ static struct bundle *make_inputs(void)
     struct bundle *bundle = bundle_create();
     const struct weft_tensor tensor = {
         .name = "x", .dtype = WEFT_UINT8, .rank = 1, .shape = {INPUT_BYTES}, .bytes = INPUT_BYTES};
+    const struct weft_tensor part = {
+        .name = "y", .dtype = WEFT_UINT8, .rank = 1, .shape = {PART_BYTES}, .bytes = PART_BYTES};
     memset(bundle_add(bundle, &tensor), 7, INPUT_BYTES);
+    memset(bundle_add(bundle, &part), 8, PART_BYTES);
     return bundle;
 }
 
@@ -83,7 +86,8 @@ static void ask(struct site *site, uint32_t count)
     for (uint32_t i = 0; i < count; i++) {
         const struct runtime_request request = {
             .workflow = i % site->cluster->workload.catalogue->workflow_count,
-            .inputs = runtime_tensor(site->runtime, make_inputs(), INPUT_BYTES, bundle_destroy),
+            .inputs = runtime_tensor(
+                site->runtime, make_inputs(), INPUT_BYTES + PART_BYTES, bundle_destroy),
             .answered = note_answer,
             .context = site,
         };
@@ -141,12 +145,8 @@ static void make_trust(void)
     (void)unlink(path);
 }
 
-static void open_cluster(const char *policy)
+static void open_sites(const char *policy)
 {
-    const struct workload_options options = {
-        .node_count = NODES, .workers_per_node = 1, .run_ns = MS};
-    memset(&cluster, 0, sizeof(cluster));
-    workload_init(&cluster.workload, &options);
     make_trust();
     for (uint32_t i = 0; i < NODES; i++) {
         cluster.sites[i].cluster = &cluster;
@@ -160,6 +160,20 @@ static void open_cluster(const char *policy)
             }
         }
     }
+}
+
+static void make_workload(void)
+{
+    const struct workload_options options = {
+        .node_count = NODES, .workers_per_node = 1, .run_ns = MS};
+    memset(&cluster, 0, sizeof(cluster));
+    workload_init(&cluster.workload, &options);
+}
+
+static void open_cluster(const char *policy)
+{
+    make_workload();
+    open_sites(policy);
 }
 
 static void *run_site(void *argument)
@@ -211,9 +225,9 @@ static void wait_for(const struct site *site)
     assert_int_equal(atomic_load(&site->answered), site->asked);
 }
 
-static void check_jobs(const char *policy)
+/* All sites ask, and are answered well. They stop, but are still there. */
+static void run_jobs(void)
 {
-    open_cluster(policy);
     for (uint32_t i = 0; i < NODES; i++) {
         ask(&cluster.sites[i], JOBS);
     }
@@ -226,6 +240,45 @@ static void check_jobs(const char *policy)
         assert_int_equal(atomic_load(&cluster.sites[i].failed), 0);
         assert_true(atomic_load(&cluster.sites[i].guests) > 0);
     }
+}
+
+static void check_jobs(const char *policy)
+{
+    open_cluster(policy);
+    run_jobs();
+    close_cluster();
+}
+
+/* Instead of the workflows of the workload: a model that takes only y of the request. */
+static void use_part(void)
+{
+    struct catalogue *catalogue = catalogue_create();
+    for (uint32_t i = 0; i <= WORKLOAD_MODELS; i++) {
+        (void)catalogue_model(catalogue, cluster.workload.catalogue->models[i]);
+    }
+    struct workflow *part = workflow_create("part");
+    const struct workflow_port port = {.from = TASK_NONE, .name = "in", .output = "y"};
+    (void)workload_task(part, "take", /* model */ 0, (struct items_rule){0, 0});
+    assert_int_equal(workflow_add_port(part, &port), WEFT_OK);
+    catalogue_destroy(cluster.workload.catalogue);
+    cluster.workload.catalogue = catalogue;
+    workload_add(&cluster.workload, part);
+}
+
+static void only_what_a_task_takes_goes_to_its_machine(ATTR_UNUSED void **state)
+{
+    uint64_t sent_bytes = 0;
+    uint64_t guests = 0;
+    make_workload();
+    use_part();
+    open_sites("jit");
+    run_jobs();
+    for (uint32_t i = 0; i < NODES; i++) {
+        sent_bytes += runtime_counts(cluster.sites[i].runtime).sent_bytes;
+        guests += atomic_load(&cluster.sites[i].guests);
+    }
+    assert_in_range(
+        sent_bytes, guests * PART_BYTES, 2 * guests * PART_BYTES); /* One may go twice. */
     close_cluster();
 }
 
@@ -316,6 +369,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(jobs_run_on_all_machines),
+        cmocka_unit_test(only_what_a_task_takes_goes_to_its_machine),
         cmocka_unit_test(a_runtime_says_what_it_hosts),
         cmocka_unit_test(jobs_run_where_a_home_of_another_machine_says),
         cmocka_unit_test(what_one_machine_has_learnt_reaches_the_others),
