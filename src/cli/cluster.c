@@ -61,6 +61,9 @@ static json_t *ask(
 static const char *state_of(const struct member *member, const char *ca_file, uint32_t *status_out)
 {
     *status_out = 0;
+    if (member_is_guest(member)) {
+        return "fetching";
+    }
     if (member->address[0] == '\0') {
         return "starting";
     }

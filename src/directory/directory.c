@@ -11,6 +11,8 @@
 #include "base/error.h"
 #include "directory/back_ends.h"
 
+#define GUEST '~' /* No name in a document begins so. */
+
 enum weft_status directory_open(
     const struct directory_options *options, struct directory **directory_out,
     struct weft_error *error)
@@ -81,6 +83,16 @@ const struct member *member_find(const struct member_list *list, const char *nam
         }
     }
     return NULL;
+}
+
+void member_guest_name(const char *name, char out[static NAME_BYTES_MAX])
+{
+    (void)snprintf(out, NAME_BYTES_MAX, "%c%.*s", GUEST, NAME_BYTES_MAX - 2, name);
+}
+
+bool member_is_guest(const struct member *member)
+{
+    return member->name[0] == GUEST;
 }
 
 void member_insert(struct member_list *list, const struct member *member)

@@ -133,6 +133,13 @@ void directory_pause(uint32_t ms);
 /* The member called @name. NULL: there is none. */
 const struct member *member_find(const struct member_list *list, const char *name);
 
+/*
+ * What a process holds that is to be node @name, but only fetches files for now. No node is called
+ * so, and it is no member to others.
+ */
+void member_guest_name(const char *name, char out[static NAME_BYTES_MAX]);
+bool member_is_guest(const struct member *member);
+
 /* Put @member in its place, unless the list is full. */
 void member_insert(struct member_list *list, const struct member *member);
 

@@ -34,6 +34,7 @@
 enum {
     LOOK_MS = 250, /* Between two looks at the folder. */
     FILE_NAME_BYTES = 2 * NAME_BYTES_MAX,
+    HOLDERS_MAX = 2 * DIRECTORY_MEMBERS_MAX, /* Each node may have been a guest before. */
     SUFFIXES = 3,
 };
 
@@ -59,7 +60,7 @@ struct directory_file {
     uint64_t beat;
     int64_t looked_ns;
     uint32_t count;
-    struct holder holders[DIRECTORY_MEMBERS_MAX];
+    struct holder holders[HOLDERS_MAX];
 };
 
 static struct directory_file *file_from(struct directory *directory)
@@ -116,7 +117,7 @@ static struct holder *holder_of(struct directory_file *directory, const char *na
             return &directory->holders[i];
         }
     }
-    if (directory->count == DIRECTORY_MEMBERS_MAX) {
+    if (directory->count == HOLDERS_MAX) {
         return NULL;
     }
     struct holder *holder = &directory->holders[directory->count++];
@@ -295,8 +296,7 @@ static enum weft_status take(
     const struct holder *holder = holder_of(directory, self->name);
     if (holder == NULL) {
         return error_set(
-            error, WEFT_LIMIT, "%.150s: has more than %d names", directory->path,
-            DIRECTORY_MEMBERS_MAX);
+            error, WEFT_LIMIT, "%.150s: has more than %d names", directory->path, HOLDERS_MAX);
     }
     struct member next = *self;
     const uint64_t last = holder->member.incarnation;

@@ -259,7 +259,7 @@ static enum weft_status check_agreement(
 {
     for (uint32_t i = 0; i < list->count; i++) {
         const struct member *member = &list->items[i];
-        if (member->agreement != membership->self.agreement) {
+        if (!member_is_guest(member) && member->agreement != membership->self.agreement) {
             return error_set(
                 error, WEFT_INVALID,
                 "node '%s' serves something else: members, workers, memory, device, models and "
@@ -276,7 +276,7 @@ static enum weft_status join(struct membership *membership, struct weft_error *e
     struct directory *directory = membership->options.directory;
     struct member_list *list = &membership->found.list;
     enum weft_status status = directory_list(directory, /* wait_ms */ 0, list, error);
-    if (status == WEFT_OK) {
+    if (status == WEFT_OK && !member_is_guest(&membership->self)) {
         status = check_agreement(membership, list, error);
     }
     if (status == WEFT_OK) {
@@ -300,7 +300,7 @@ enum weft_status membership_open(
     struct membership *membership = memory_zeroed(1, sizeof(*membership));
     membership->options = *options;
     membership->self = options->self;
-    membership->incarnations = memory_zeroed(options->node_count, sizeof(uint64_t));
+    membership->incarnations = memory_zeroed(options->node_count + 1, sizeof(uint64_t));
     membership->taken = memory_zeroed(1, sizeof(*membership->taken));
     (void)pthread_mutex_init(&membership->lock, NULL);
     enum weft_status status = join(membership, error);
@@ -315,6 +315,17 @@ enum weft_status membership_open(
     }
     *membership_out = membership;
     return WEFT_OK;
+}
+
+bool membership_knows(struct membership *membership, const char *name)
+{
+    char guest[NAME_BYTES_MAX];
+    member_guest_name(name, guest);
+    (void)pthread_mutex_lock(&membership->lock);
+    const struct member_list *list = &membership->found.list;
+    const bool knows = member_find(list, name) != NULL || member_find(list, guest) != NULL;
+    (void)pthread_mutex_unlock(&membership->lock);
+    return knows;
 }
 
 uint64_t membership_incarnation(const struct membership *membership)

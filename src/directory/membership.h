@@ -40,11 +40,15 @@ struct membership_host {
 /*
  * Hold the name of self. On success the caller owns *membership_out.
  *
- * Errors: those of directory_join(); WEFT_INVALID if a member has another fleet or catalogue.
+ * Errors: those of directory_join(); WEFT_INVALID if a member has another fleet or catalogue, which
+ * a guest need not know.
  */
 enum weft_status membership_open(
     const struct membership_options *options, struct membership **membership_out,
     struct weft_error *error);
+
+/* Whether a process holds @name, or is to be that node, as the directory said last. */
+bool membership_knows(struct membership *membership, const char *name);
 
 /* As the directory says. */
 uint64_t membership_incarnation(const struct membership *membership);

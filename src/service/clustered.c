@@ -39,25 +39,32 @@ enum weft_status clustered_settle(struct settings *settings, struct weft_error *
     return WEFT_OK;
 }
 
+void clustered_name(const struct cluster_where *where, char out[static NAME_BYTES_MAX])
+{
+    out[0] = '\0';
+    if (where->node != NULL) {
+        (void)snprintf(out, NAME_BYTES_MAX, "%s", where->node);
+    } else if (gethostname(out, NAME_BYTES_MAX) != 0) {
+        out[0] = '\0';
+    }
+    out[NAME_BYTES_MAX - 1] = '\0';
+}
+
 static enum weft_status find_node(
-    struct clustered *cluster, const char *given, struct weft_error *error)
+    struct clustered *cluster, const struct cluster_where *where, struct weft_error *error)
 {
     const struct settings *settings = cluster->settings;
-    char name[NAME_BYTES_MAX] = "";
-    if (given == NULL && gethostname(name, sizeof(name) - 1) == 0) {
-        given = name;
-    }
+    clustered_name(where, cluster->self.name);
     for (uint32_t i = 0; i < settings->member_count; i++) {
-        if (given != NULL && strcmp(settings->members[i], given) == 0) {
+        if (strcmp(settings->members[i], cluster->self.name) == 0) {
             cluster->remote.node = i;
-            (void)snprintf(cluster->self.name, sizeof(cluster->self.name), "%s", given);
             return WEFT_OK;
         }
     }
     return error_set(
         error, WEFT_INVALID,
-        "no member in weft.yaml is called '%.63s'; '--node' says which this process is",
-        given == NULL ? "" : given);
+        "no member in weft.yaml is called '%s'; '--node' says which this process is",
+        cluster->self.name);
 }
 
 /* Others must be able to connect to what is said here. */
@@ -109,6 +116,17 @@ static uint64_t agreement(const struct settings *settings, const struct scenario
     return hash;
 }
 
+/* Whether the node called @name may have files: it is in weft.yaml, and in the directory. */
+static bool may_fetch(void *context, const char *name)
+{
+    const struct clustered *cluster = context;
+    bool is_named = false;
+    for (uint32_t i = 0; i < cluster->settings->member_count; i++) {
+        is_named = is_named || strcmp(cluster->settings->members[i], name) == 0;
+    }
+    return is_named && cluster->membership != NULL && membership_knows(cluster->membership, name);
+}
+
 enum weft_status clustered_open(
     struct clustered *cluster, const struct cluster_where *where,
     const struct repository *repository, const struct scenario *scenario, struct log *log,
@@ -117,7 +135,7 @@ enum weft_status clustered_open(
     const struct settings *settings = &repository->settings;
     *cluster =
         (struct clustered){.settings = settings, .log = log, .has_deputies = !where->no_deputies};
-    enum weft_status status = find_node(cluster, where->node, error);
+    enum weft_status status = find_node(cluster, where, error);
     if (status == WEFT_OK) {
         status = check_listen(cluster, where->listen, error);
     }
@@ -128,7 +146,8 @@ enum weft_status clustered_open(
         status = make_trust(cluster, &where->trust, error);
     }
     if (status == WEFT_OK) {
-        cluster->files = offered_files_create(repository->folder, cluster->trust);
+        const struct offered_guard guard = {.context = cluster, .may_fetch = may_fetch};
+        cluster->files = offered_files_create(repository->folder, cluster->trust, &guard);
     }
     if (status == WEFT_OK) {
         status = directory_open(&where->directory, &cluster->directory, error);

@@ -40,6 +40,9 @@ struct clustered {
     struct log *log;
 };
 
+/* What a process of @where is called; "" if even its machine has no name. */
+void clustered_name(const struct cluster_where *where, char out[static NAME_BYTES_MAX]);
+
 /*
  * Let @settings describe all nodes of a cluster, for machine_fleet().
  *

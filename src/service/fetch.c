@@ -23,10 +23,12 @@ enum {
     PIECE_SECONDS = 30,
     LIST_SECONDS = 600, /* The other may have to read all its files first. */
     PATH_BYTES = 2 * OFFERED_PATH_BYTES,
-    HEADER_BYTES = FILE_PROOF_BYTES + ACCESS_TOKEN_BYTES_MAX + 64,
+    HEADER_BYTES = FILE_PROOF_BYTES + ACCESS_TOKEN_BYTES_MAX + NAME_BYTES_MAX + 64,
     NONCE_SECONDS = 30, /* A challenge is answered for so long. */
     WAIT_MS = 250,
-    WAITS_MAX = 40, /* For members that are starting: ten seconds. */
+    WAITS_MAX = 40,  /* For members that are starting: ten seconds. */
+    KNOWN_MAX = 12,  /* Tries until a member has heard of this node: three seconds. */
+    FORBIDDEN = 403, /* It has not, or never will. */
 };
 
 /* A file that is missing. */
@@ -42,6 +44,7 @@ struct fetch {
     const struct trust *trust;
     struct http_url url;
     const char *name; /* Of the node. */
+    char self[NAME_BYTES_MAX];
     char nonce[FILE_NONCE_BYTES];
     int64_t nonce_ns; /* When it was got; 0: there is none. */
     uint32_t count;
@@ -86,7 +89,7 @@ static enum weft_status call(
 {
     char headers[HEADER_BYTES] = "";
     if (proof[0] != '\0') {
-        (void)snprintf(headers, sizeof(headers), "x-weft-proof: %s\r\n", proof);
+        (void)snprintf(headers, sizeof(headers), "x-weft-proof: %s %s\r\n", fetch->self, proof);
     }
     write_token(fetch, headers + strlen(headers), sizeof(headers) - strlen(headers));
     const struct http_call asked = {
@@ -134,11 +137,13 @@ static enum weft_status ask(
     struct weft_error *error)
 {
     char proof[FILE_PROOF_BYTES];
+    char text[OFFERED_PATH_BYTES];
     const enum weft_status status = get_nonce(fetch, error);
     if (status != WEFT_OK) {
         return status;
     }
-    if (!file_proof_make(fetch->trust, OFFERED_ASK, fetch->nonce, path, proof)) {
+    offered_statement(fetch->self, path, text);
+    if (!file_proof_make(fetch->trust, OFFERED_ASK, fetch->nonce, text, proof)) {
         return error_set(error, WEFT_IO, "the certificate of this node cannot be used");
     }
     return call(fetch, path, proof, seconds, reply_out, error);
@@ -195,11 +200,26 @@ static bool take_line(struct fetch *fetch, char *line)
     return true;
 }
 
+/* Ask for the list, until the node has heard from the directory who asks. */
+static enum weft_status ask_for_list(
+    struct fetch *fetch, struct http_reply *reply_out, struct weft_error *error)
+{
+    reply_out->status = 0;
+    enum weft_status status = ask(fetch, OFFERED_ROUTE, LIST_SECONDS, reply_out, error);
+    for (uint32_t i = 0; status != WEFT_OK && reply_out->status == FORBIDDEN && i < KNOWN_MAX;
+         i++) {
+        directory_pause(WAIT_MS);
+        reply_out->status = 0;
+        status = ask(fetch, OFFERED_ROUTE, LIST_SECONDS, reply_out, error);
+    }
+    return status;
+}
+
 static enum weft_status find_missing(struct fetch *fetch, struct weft_error *error)
 {
     struct http_reply reply;
     char *rest = NULL;
-    const enum weft_status status = ask(fetch, OFFERED_ROUTE, LIST_SECONDS, &reply, error);
+    const enum weft_status status = ask_for_list(fetch, &reply, error);
     if (status != WEFT_OK) {
         return status;
     }
@@ -367,8 +387,17 @@ static bool has_settings(const char *folder)
 
 static bool can_be_asked(const struct fetch *fetch, const struct member *member)
 {
-    const char *own = fetch->options->where->node;
-    return member->http[0] != '\0' && (own == NULL || strcmp(member->name, own) != 0);
+    return member->http[0] != '\0' && strcmp(member->name, fetch->self) != 0;
+}
+
+/* Whether any of @list can be asked. */
+static bool has_any(const struct fetch *fetch, const struct member_list *list)
+{
+    bool has = false;
+    for (uint32_t i = 0; i < list->count; i++) {
+        has = has || can_be_asked(fetch, &list->items[i]);
+    }
+    return has;
 }
 
 /* List the members; with an empty folder, wait a while for one that can be asked. */
@@ -376,16 +405,11 @@ static enum weft_status list_members(
     const struct fetch *fetch, struct directory *directory, struct member_list *list,
     struct weft_error *error)
 {
-    bool waits = !has_settings(fetch->options->folder);
+    const uint32_t waits = has_settings(fetch->options->folder) ? 0 : WAITS_MAX;
     enum weft_status status = directory_list(directory, /* wait_ms */ 0, list, error);
-    for (uint32_t i = 0; status == WEFT_OK && waits && i < WAITS_MAX; i++) {
-        for (uint32_t k = 0; k < list->count; k++) {
-            waits = waits && !can_be_asked(fetch, &list->items[k]);
-        }
-        if (waits) {
-            directory_pause(WAIT_MS);
-            status = directory_list(directory, /* wait_ms */ 0, list, error);
-        }
+    for (uint32_t i = 0; status == WEFT_OK && i < waits && !has_any(fetch, list); i++) {
+        directory_pause(WAIT_MS);
+        status = directory_list(directory, /* wait_ms */ 0, list, error);
     }
     return status;
 }
@@ -406,6 +430,25 @@ static enum weft_status fetch_from_any(
     return status;
 }
 
+/*
+ * Fetch as a guest: members give nothing to a node that the directory does not know. It holds a
+ * name of its own, because that of the node may be its predecessor's for a while.
+ */
+static enum weft_status fetch_as_guest(
+    struct fetch *fetch, struct directory *directory, const struct member_list *list,
+    struct weft_error *error)
+{
+    struct membership *guest = NULL;
+    struct membership_options options = {.directory = directory, .log = fetch->options->log};
+    member_guest_name(fetch->self, options.self.name);
+    enum weft_status status = membership_open(&options, &guest, error);
+    if (status == WEFT_OK) {
+        status = fetch_from_any(fetch, list, error);
+        membership_close(guest);
+    }
+    return status;
+}
+
 enum weft_status fetch_missing(const struct fetch_options *options, struct weft_error *error)
 {
     struct directory *directory = NULL;
@@ -415,6 +458,7 @@ enum weft_status fetch_missing(const struct fetch_options *options, struct weft_
     }
     struct member_list *list = memory_zeroed(1, sizeof(*list));
     struct fetch fetch = {.options = options};
+    clustered_name(options->where, fetch.self);
     fetch.items = memory_zeroed(OFFERED_FILES_MAX + 1, sizeof(*fetch.items));
     enum weft_status status = directory_open(&options->where->directory, &directory, error);
     if (status == WEFT_OK) {
@@ -423,11 +467,11 @@ enum weft_status fetch_missing(const struct fetch_options *options, struct weft_
     if (status == WEFT_OK) {
         status = trust_create(&options->where->trust, &trust, error);
     }
-    if (status == WEFT_OK) {
+    if (status == WEFT_OK && has_any(&fetch, list)) {
         fetch.trust = trust;
-        status = fetch_from_any(&fetch, list, error);
+        status = fetch_as_guest(&fetch, directory, list, error);
     }
-    if (status == WEFT_IO && has_settings(options->folder)) {
+    if ((status == WEFT_IO || status == WEFT_EXISTS) && has_settings(options->folder)) {
         status = WEFT_OK; /* Perhaps nothing is missing: who reads the repository will see. */
     }
     trust_destroy(trust);

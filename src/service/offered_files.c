@@ -27,6 +27,7 @@ struct offered_file {
 struct offered_files {
     const char *folder;
     const struct trust *trust;
+    struct offered_guard guard;
     struct runtime *runtime;
     char nonces[2][FILE_NONCE_BYTES]; /* The one that is given out, and that before. */
     int64_t nonce_ns;                 /* Since when it is. */
@@ -71,14 +72,33 @@ static const char *current_nonce(struct offered_files *files)
     return files->nonces[0];
 }
 
-/* The nonce that @proof answers, of those that hold: NULL if it is not proven. */
-static const char *proven_nonce(struct offered_files *files, const char *path, const char *proof)
+void offered_statement(const char *name, const char *path, char out[static OFFERED_PATH_BYTES])
 {
+    (void)snprintf(out, OFFERED_PATH_BYTES, "%s %s", name, path);
+}
+
+/*
+ * The nonce that @given, which is "NAME PROOF", answers, of those that hold. NULL if it is not
+ * proven, or that node is not in the cluster.
+ */
+static const char *proven_nonce(struct offered_files *files, const char *path, const char *given)
+{
+    char name[NAME_BYTES_MAX];
+    char text[OFFERED_PATH_BYTES];
+    const size_t length = strcspn(given, " ");
+    if (length == 0 || length >= sizeof(name) || given[length] == '\0') {
+        return NULL;
+    }
+    (void)snprintf(name, sizeof(name), "%.*s", (int)length, given);
+    offered_statement(name, path, text);
+    if (!files->guard.may_fetch(files->guard.context, name)) {
+        return NULL;
+    }
+    const char *proof = given + length + 1;
     (void)current_nonce(files); /* What is too old goes. */
     for (uint32_t i = 0; i < 2; i++) {
         if (files->nonces[i][0] != '\0' &&
-            file_proof_check(
-                files->trust, OFFERED_ASK, files->nonces[i], path, proof, /* name */ NULL)) {
+            file_proof_check(files->trust, OFFERED_ASK, files->nonces[i], text, proof, name)) {
             return files->nonces[i];
         }
     }
@@ -250,11 +270,13 @@ static void fetch(
     runtime_work(files->runtime, work, on_worked, asked);
 }
 
-struct offered_files *offered_files_create(const char *folder, const struct trust *trust)
+struct offered_files *offered_files_create(
+    const char *folder, const struct trust *trust, const struct offered_guard *guard)
 {
     struct offered_files *files = memory_zeroed(1, sizeof(*files));
     files->folder = folder;
     files->trust = trust;
+    files->guard = *guard;
     files->items = memory_zeroed(OFFERED_FILES_MAX, sizeof(*files->items));
     (void)pthread_mutex_init(&files->lock, NULL);
     return files;

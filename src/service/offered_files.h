@@ -3,11 +3,14 @@
  *
  * A list of all of them, each with the sum of its contents, and pieces of a file by that sum: what
  * is not in the list cannot be asked for. Both sides prove that they are of the cluster
- * (file_proof.h): the one who asks, by an answer to a challenge that it got before, for each path;
- * the one who is asked, by the last line of its list. Files are read on other threads.
+ * (file_proof.h): the one who asks, by an answer to a challenge that it got before, for its own
+ * name and each path; the one who is asked, by the last line of its list. Who asks must also be
+ * in the directory at that time. Files are read on other threads.
  */
 #ifndef SERVICE_OFFERED_FILES_H
 #define SERVICE_OFFERED_FILES_H
+
+#include <stdbool.h>
 
 #include <weft/status.h>
 
@@ -31,8 +34,18 @@ enum {
 #define OFFERED_ASK        "ask"    /* What proofs are for: to ask; */
 #define OFFERED_LIST       "list"   /* to be what was asked for. */
 
+/* Who may fetch, as far as proofs do not say. */
+struct offered_guard {
+    void *context;
+    bool (*may_fetch)(void *context, const char *name); /* The node called so. */
+};
+
+/* What the one called @name proves to ask for @path. */
+void offered_statement(const char *name, const char *path, char out[static OFFERED_PATH_BYTES]);
+
 /* Of the repository at @folder; both are borrowed. The caller owns the result. */
-struct offered_files *offered_files_create(const char *folder, const struct trust *trust);
+struct offered_files *offered_files_create(
+    const char *folder, const struct trust *trust, const struct offered_guard *guard);
 
 /* NULL is allowed. */
 void offered_files_destroy(struct offered_files *files);

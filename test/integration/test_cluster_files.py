@@ -79,9 +79,40 @@ class Files(unittest.TestCase):
             time.sleep(0.1)
         raise AssertionError("it does not say where its clients are")
 
-    def ask(self, path, secret, nonce=None):
+    def ask(self, path, secret, nonce=None, name="c"):
         nonce = nonce or self.get(f"{ROUTE}/challenge", {})[1].decode()
-        return self.get(path, {"x-weft-proof": code(secret, "ask", nonce, path)})
+        return self.get(path, self.proof(path, secret, nonce, name))
+
+    def proof(self, path, secret, nonce, name="c"):
+        return {"x-weft-proof": f"{name} {code(secret, 'ask', nonce, f'{name} {path}')}"}
+
+    def be_guest(self, name):
+        """Be in the directory as one who is to be node @name, until the test has ended."""
+        said = {"address": "", "http": "", "version": "0", "agreement": "0", "beat": 1}
+        path = self.cluster.root / f"members/~{name}.1.member"
+        ends = threading.Event()
+
+        def keep():
+            while not ends.wait(0.2):
+                said["beat"] += 1
+                path.with_name(".kept").write_text(json.dumps(said))
+                path.with_name(".kept").rename(path)
+
+        path.write_text(json.dumps(said))
+        thread = threading.Thread(target=keep, daemon=True)
+        thread.start()
+        self.addCleanup(thread.join)
+        self.addCleanup(ends.set)
+
+    def ask_until(self, status, path, **arguments):
+        """Ask until the answer has @status: the node has to look at the directory first."""
+        end = time.monotonic() + LIMIT
+        got = self.ask(path, **arguments)
+        while got[0] != status and time.monotonic() < end:
+            time.sleep(0.1)
+            got = self.ask(path, **arguments)
+        self.assertEqual(got[0], status)
+        return got
 
     def get(self, path, headers):
         connection = http.client.HTTPConnection(*self.cluster.nodes["a"].address, timeout=30)
@@ -144,8 +175,8 @@ class Files(unittest.TestCase):
     def test_only_nodes_that_know_the_secret_may_fetch(self):
         self.cluster.launch_all("a")
         secret = self.cluster.secret.read_text()
-        status, listed = self.ask(ROUTE, secret)
-        self.assertEqual(status, 200)
+        self.be_guest("c")
+        _, listed = self.ask_until(200, ROUTE, secret=secret)
         *lines, proof = listed.decode().splitlines()
         self.assertRegex(proof, "^proof [0-9a-f]{64}$")
         lines = dict(reversed(line.split(" ", 1)) for line in lines)
@@ -159,15 +190,40 @@ class Files(unittest.TestCase):
         self.assertEqual(self.ask(f"{ROUTE}/../weft.yaml", secret)[0], 400)
         self.assertEqual(self.ask(ROUTE, secret, nonce="0" * 32)[0], 403)  # As one of before.
         nonce = self.get(f"{ROUTE}/challenge", {})[1].decode()
-        proof = {"x-weft-proof": code(secret, "ask", nonce, ROUTE)}
+        proof = self.proof(ROUTE, secret, nonce)
         self.assertEqual(self.get(ROUTE, proof)[0], 200)
         self.assertEqual(self.get(piece + "0", proof)[0], 403)  # Of another path.
+
+    def test_only_nodes_in_the_directory_may_fetch(self):
+        self.cluster.launch_all("a")
+        secret = self.cluster.secret.read_text()
+        self.assertEqual(self.ask(ROUTE, secret, name="c")[0], 403)  # It knows the secret.
+        self.be_guest("c")
+        self.be_guest("stranger")
+        self.ask_until(200, ROUTE, secret=secret, name="c")
+        self.assertEqual(self.ask(ROUTE, secret, name="b")[0], 403)
+        self.assertEqual(self.ask(ROUTE, secret, name="stranger")[0], 403)  # Not in weft.yaml.
+        self.assertEqual(self.ask(ROUTE, secret, name="a")[0], 200)
+        nonce = self.get(f"{ROUTE}/challenge", {})[1].decode()
+        _, proof = self.proof(ROUTE, secret, nonce, name="b")["x-weft-proof"].split()
+        self.assertEqual(self.get(ROUTE, {"x-weft-proof": f"c {proof}"})[0], 403)
+
+    def test_a_certificate_fetches_for_its_own_node_alone(self):
+        """With the certificate of b a process says that it is c, which is in the directory."""
+        self.sign_all("ca", "a", "b", "c")
+        self.launch_first()
+        for end in ("pem", "key"):
+            shutil.copy(self.cluster.root / f"b.{end}", self.cluster.root / f"c.{end}")
+        c = self.cluster.launch("c", folder=self.empty, wait=False)
+        c.logged('event="cannot fetch" node=a cause="/v2/repository/files: answers 403"')
+        self.assertEqual(c.process.wait(timeout=LIMIT), 2)
+        self.assertEqual(list(self.empty.iterdir()), [])
 
     def test_a_list_that_is_not_proven_is_not_believed(self):
         self.announce(self.cluster.folder, "another secret, just as long")
         c = self.cluster.launch("c", folder=self.empty, wait=False)
         c.logged('event="cannot fetch" node=b cause="its list of files is not proven"')
-        self.assertEqual(c.process.wait(timeout=30), 2)
+        self.assertEqual(c.process.wait(timeout=LIMIT), 2)
         self.assertEqual(list(self.empty.iterdir()), [])
 
     def sign_all(self, authority, *names):
@@ -184,7 +240,8 @@ class Files(unittest.TestCase):
         c.logged("event=fetched file=deep/1/model.onnx")
         self.cluster.nodes["a"].logged("event=member node=c ")
         self.assertEqual(infer(c.address, 1), infer(self.cluster.nodes["a"].address, 1))
-        self.assertEqual(self.get(ROUTE, {"x-weft-proof": "QUJD QUJD"})[0], 403)
+        self.assertEqual(self.get(ROUTE, {"x-weft-proof": "c QUJD QUJD"})[0], 403)
+        self.assertEqual(self.get(ROUTE, {"x-weft-proof": "QUJD"})[0], 403)
         self.assertEqual(self.get(ROUTE, {})[0], 403)
 
     def test_a_certificate_of_another_authority_fetches_nothing(self):
@@ -198,7 +255,7 @@ class Files(unittest.TestCase):
             shutil.copy(root / "other" / name, root / name)
         c = self.cluster.launch("c", folder=self.empty, wait=False)
         c.logged('event="cannot fetch" node=a cause="/v2/repository/files: answers 403"')
-        self.assertEqual(c.process.wait(timeout=30), 2)
+        self.assertEqual(c.process.wait(timeout=LIMIT), 2)
         self.assertEqual(list(self.empty.iterdir()), [])
 
     def test_a_member_must_be_who_it_says_it_is(self):
@@ -209,13 +266,13 @@ class Files(unittest.TestCase):
         self.cluster.launch_all("a")
         c = self.cluster.launch("c", folder=self.empty, wait=False)
         c.logged('event="cannot fetch" node=a cause="its list of files is not proven"')
-        self.assertEqual(c.process.wait(timeout=30), 2)
+        self.assertEqual(c.process.wait(timeout=LIMIT), 2)
 
     def test_contents_that_differ_are_refused(self):
         self.announce(self.cluster.folder)
         c = self.cluster.launch("c", folder=self.empty, wait=False)
         c.logged('event="cannot fetch" node=b cause="deep/1/model.onnx: its contents differ')
-        self.assertEqual(c.process.wait(timeout=30), 2)
+        self.assertEqual(c.process.wait(timeout=LIMIT), 2)
         self.assertIn("its contents differ from its sum", "".join(c.log))
         self.assertEqual(list(self.empty.iterdir()), [])
 

@@ -186,6 +186,31 @@ static void another_fleet_or_catalogue_is_refused(ATTR_UNUSED void **state)
     close_site(0);
 }
 
+static void a_guest_is_known_but_no_member(ATTR_UNUSED void **state)
+{
+    struct weft_error error;
+    const struct directory_options directory = {.where = where};
+    struct membership_options guest = {.self = {.version = "1"}};
+    struct membership *held = NULL;
+    open_site(0);
+    assert_false(membership_knows(sites[0].membership, "b"));
+    assert_int_equal(directory_open(&directory, &guest.directory, &error), WEFT_OK);
+    member_guest_name("b", guest.self.name);
+    assert_true(member_is_guest(&guest.self));
+    assert_int_equal(membership_open(&guest, &held, &error), WEFT_OK); /* It agrees with no one. */
+    for (uint32_t i = 0; i < WAITS_MAX && !membership_knows(sites[0].membership, "b"); i++) {
+        wait_ms(1);
+    }
+    assert_true(membership_knows(sites[0].membership, "b"));
+    open_site(1); /* Its own name is free, and the guest does not keep it out. */
+    wait_until(&sites[0].epochs, 1);
+    assert_int_equal(atomic_load(&sites[0].epochs), 1);
+    membership_close(held);
+    directory_destroy(guest.directory);
+    close_site(1);
+    close_site(0);
+}
+
 static void a_name_that_is_taken_away_is_noticed(ATTR_UNUSED void **state)
 {
     char path[PATH_BYTES + 16];
@@ -259,6 +284,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(members_come_and_go, new_folder),
         cmocka_unit_test_setup(another_fleet_or_catalogue_is_refused, new_folder),
+        cmocka_unit_test_setup(a_guest_is_known_but_no_member, new_folder),
         cmocka_unit_test_setup(a_name_that_is_taken_away_is_noticed, new_folder),
         cmocka_unit_test_setup(a_member_is_asked_to_leave, new_folder),
     };
