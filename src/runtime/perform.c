@@ -87,11 +87,12 @@ static void send(struct runtime *runtime, const struct effect *effect)
     char cause[MESSAGE_CAUSE_BYTES_MAX + 1];
     struct message message = effect->send.message;
     const struct handle tensor = take_tensor(runtime, effect, &message);
-    if (message_has_cause(message.kind)) { /* The core knows reasons, engines know causes. */
+    if (message.kind == MESSAGE_FAILED || message.kind == MESSAGE_UNFIT) {
         const char *text = causes_find(
             &runtime->causes, message.job, message.workflow, (enum reason)message.reason);
-        message.failure.cause_bytes = (uint16_t)utf8_write_plain(text, cause, sizeof(cause));
-        message.failure.cause = cause;
+        const struct message_cause found = {
+            .bytes = (uint16_t)utf8_write_plain(text, cause, sizeof(cause)), .text = cause};
+        message_set_cause(&message, &found); /* The core knows reasons, engines know causes. */
     }
     net_send(runtime->net, effect->send.node, &message, tensor.id);
 }

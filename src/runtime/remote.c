@@ -120,9 +120,9 @@ bool runtime_heard(struct runtime *runtime, const struct message *message)
         }
         return true;
     }
-    if (message_has_cause(message->kind) && message->failure.cause_bytes > 0) {
-        causes_note_told(
-            &runtime->causes, message->job, message->failure.cause, message->failure.cause_bytes);
+    const struct message_cause *cause = message_cause(message);
+    if (cause != NULL && cause->bytes > 0) {
+        causes_note_told(&runtime->causes, message->job, cause->text, cause->bytes);
     }
     return false;
 }

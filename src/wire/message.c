@@ -239,20 +239,32 @@ static void put_placement(struct bytes_writer *writer, const struct message *mes
     }
 }
 
-static void put_cause(struct bytes_writer *writer, const struct message_failure *failure)
+static void put_cause(struct bytes_writer *writer, const struct message_cause *cause)
 {
-    ASSERT(failure->cause_bytes <= MESSAGE_CAUSE_BYTES_MAX);
-    ASSERT(utf8_is_plain(failure->cause, failure->cause_bytes));
+    ASSERT(cause->bytes <= MESSAGE_CAUSE_BYTES_MAX);
 
-    bytes_put(writer, failure->cause_bytes, 2);
-    bytes_copy(writer, failure->cause, failure->cause_bytes);
+    bytes_put(writer, cause->bytes, 2);
+    if (cause->bytes > 0) {
+        ASSERT(utf8_is_plain(cause->text, cause->bytes));
+        bytes_copy(writer, cause->text, cause->bytes);
+    }
+}
+
+void message_set_cause(struct message *message, const struct message_cause *cause)
+{
+    ASSERT(message_has_cause(message->kind));
+    if (message->kind == MESSAGE_SETTLED) {
+        message->deputy.cause = *cause;
+    } else {
+        message->failure.cause = *cause;
+    }
 }
 
 size_t message_borrowed_bytes(const struct message *message)
 {
-    return message_has_cause(message->kind)
-               ? message->failure.cause_bytes
-               : message_placement_count(message) * sizeof(message->work.placement[0]);
+    const struct message_cause *cause = message_cause(message);
+    return cause != NULL ? cause->bytes
+                         : message_placement_count(message) * sizeof(message->work.placement[0]);
 }
 
 void message_keep(struct message *message, void *room)
@@ -261,9 +273,11 @@ void message_keep(struct message *message, void *room)
     if (bytes == 0) {
         return;
     }
-    if (message_has_cause(message->kind)) {
-        memcpy(room, message->failure.cause, bytes);
-        message->failure.cause = room;
+    const struct message_cause *cause = message_cause(message);
+    if (cause != NULL) {
+        const struct message_cause kept = {.bytes = cause->bytes, .text = room};
+        memcpy(room, cause->text, bytes);
+        message_set_cause(message, &kept);
     } else {
         memcpy(room, message->work.placement, bytes);
         message->work.placement = room;
@@ -288,7 +302,7 @@ size_t message_encode(const struct message *message, uint8_t *bytes, size_t byte
         put_placement(&writer, message);
     }
     if (message_has_cause(message->kind)) {
-        put_cause(&writer, &message->failure);
+        put_cause(&writer, message_cause(message));
     }
     return writer.is_short ? 0 : writer.count;
 }
@@ -315,15 +329,15 @@ static bool take_placement(
     return true;
 }
 
-static bool take_cause(struct bytes_reader *reader, struct message_failure *failure)
+static bool take_cause(struct bytes_reader *reader, struct message *message)
 {
     const size_t count = (size_t)bytes_take(reader, 2);
-    const char *cause = (const char *)bytes_skip(reader, count);
-    if (count > MESSAGE_CAUSE_BYTES_MAX || cause == NULL || !utf8_is_plain(cause, count)) {
+    const char *text = (const char *)bytes_skip(reader, count);
+    if (count > MESSAGE_CAUSE_BYTES_MAX || text == NULL || !utf8_is_plain(text, count)) {
         return false;
     }
-    failure->cause_bytes = (uint16_t)count;
-    failure->cause = cause;
+    const struct message_cause cause = {.bytes = (uint16_t)count, .text = text};
+    message_set_cause(message, &cause);
     return true;
 }
 
@@ -351,7 +365,7 @@ enum weft_status message_decode(
     if (message_has_placement(message.kind) && !take_placement(&reader, placement, &message)) {
         return WEFT_INVALID;
     }
-    if (message_has_cause(message.kind) && !take_cause(&reader, &message.failure)) {
+    if (message_has_cause(message.kind) && !take_cause(&reader, &message)) {
         return WEFT_INVALID;
     }
     if (!bytes_is_spent(&reader)) {

@@ -102,6 +102,12 @@ struct message_outcome {
     struct message_units free;
 };
 
+/* What an engine said, in its own words: plain UTF-8, without a zero. Hosts write and read it. */
+struct message_cause {
+    uint16_t bytes; /* 0: none said anything. */
+    const char *text;
+};
+
 /* A request with a key, or its end. Items and bytes are where message_work has them. */
 struct message_deputy {
     uint32_t items;
@@ -115,13 +121,13 @@ struct message_deputy {
     uint32_t status; /* SETTLED: enum weft_status, without its sign. */
     uint32_t reason; /* SETTLED: enum reason of the node. */
     bool firm;
+    struct message_cause cause; /* SETTLED. */
 };
 
 /* Why a task cannot be run. */
 struct message_failure {
-    uint32_t reason;      /* enum reason of the node. */
-    uint16_t cause_bytes; /* 0: no engine said. */
-    const char *cause;    /* Its own words: plain UTF-8, without a zero. Hosts write and read it. */
+    uint32_t reason; /* enum reason of the node. */
+    struct message_cause cause;
 };
 
 /*
@@ -191,10 +197,22 @@ static inline uint32_t message_placement_count(const struct message *message)
 /* Whether messages of @kind have a cause, which may be empty. */
 static inline bool message_has_cause(enum message_kind kind)
 {
-    return kind == MESSAGE_FAILED || kind == MESSAGE_UNFIT;
+    return kind == MESSAGE_FAILED || kind == MESSAGE_UNFIT || kind == MESSAGE_SETTLED;
 }
 
-enum { MESSAGE_BYTES_MAX = 128 + 2 * 1024, MESSAGE_CAUSE_BYTES_MAX = 200 };
+/* The cause of @message. NULL if its kind has none. */
+static inline const struct message_cause *message_cause(const struct message *message)
+{
+    if (!message_has_cause(message->kind)) {
+        return NULL;
+    }
+    return message->kind == MESSAGE_SETTLED ? &message->deputy.cause : &message->failure.cause;
+}
+
+enum { MESSAGE_BYTES_MAX = 128 + 2 * 1024, MESSAGE_CAUSE_BYTES_MAX = 239 };
+
+/* Let @message, whose kind has one, borrow @cause. */
+void message_set_cause(struct message *message, const struct message_cause *cause);
 
 /* How many bytes @message borrows. */
 size_t message_borrowed_bytes(const struct message *message);

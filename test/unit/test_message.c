@@ -61,6 +61,19 @@ static void draw_claim(struct rng *rng, struct message_claim *claim)
     claim->holder = rng_below(rng, WORKERS_MAX);
 }
 
+static struct message_cause draw_cause(struct rng *rng)
+{
+    static const char text[] = "task 'caf\xc3\xa9': out of range";
+    return (struct message_cause){
+        .text = text, .bytes = (uint16_t)(rng_below(rng, 2) * (sizeof(text) - 1))};
+}
+
+static void expect_same_cause(const struct message_cause *given, const struct message_cause *read)
+{
+    assert_int_equal(read->bytes, given->bytes);
+    assert_memory_equal(read->text, given->text, given->bytes);
+}
+
 static void draw_deputy(struct rng *rng, struct message_deputy *deputy)
 {
     deputy->items = (uint32_t)rng_next(rng);
@@ -75,6 +88,7 @@ static void draw_deputy(struct rng *rng, struct message_deputy *deputy)
     deputy->sink = rng_below(rng, WORKERS_MAX);
     deputy->status = rng_below(rng, 13);
     deputy->reason = (uint32_t)rng_next(rng);
+    deputy->cause = draw_cause(rng);
 }
 
 static bool has_key(enum message_kind kind)
@@ -100,6 +114,11 @@ static void expect_same_deputy(
     assert_int_equal(read->sink, kind == MESSAGE_RESULT ? given->sink : 0);
     assert_int_equal(read->status, is_end ? given->status : 0);
     assert_int_equal(read->reason, is_end ? given->reason : 0);
+    if (is_end) {
+        expect_same_cause(&given->cause, &read->cause);
+    } else {
+        assert_int_equal(read->cause.bytes, 0);
+    }
 }
 
 static bool is_work(enum message_kind kind)
@@ -168,8 +187,7 @@ static void draw_message(struct rng *rng, enum message_kind kind, struct message
         draw_units(rng, &message_out->outcome.free);
     } else if (is_refusal(kind)) {
         message_out->reason = (uint32_t)rng_next(rng);
-        message_out->failure.cause = "task 'caf\xc3\xa9': out of range";
-        message_out->failure.cause_bytes = (uint16_t)(rng_below(rng, 2) * 26);
+        message_out->failure.cause = draw_cause(rng);
     } else if (kind == MESSAGE_LEARNT) {
         message_out->learnt.model = rng_below(rng, MODELS_MAX);
         message_out->learnt.device = rng_below(rng, DEVICE_KINDS_MAX);
@@ -233,9 +251,7 @@ static void expect_same_body(const struct message *message, const struct message
         assert_memory_equal(&decoded->learnt, &message->learnt, sizeof(message->learnt));
     } else if (is_refusal(kind)) {
         assert_int_equal(decoded->reason, message->reason);
-        assert_int_equal(decoded->failure.cause_bytes, message->failure.cause_bytes);
-        assert_memory_equal(
-            decoded->failure.cause, message->failure.cause, message->failure.cause_bytes);
+        expect_same_cause(&message->failure.cause, &decoded->failure.cause);
     } else if (kind == MESSAGE_ACKNOWLEDGE) {
         assert_int_equal(decoded->row_sequence, message->row_sequence);
     } else if (kind == MESSAGE_ASK) {
@@ -322,7 +338,7 @@ static void the_bytes_of_a_message_are_written_down(ATTR_UNUSED void **state)
 {
     static const uint16_t two[] = {0x0102, PLACEMENT_UNBOUND};
     static const uint8_t expected[] = {
-        8,    0,                                        /* version, kind */
+        9,    0,                                        /* version, kind */
         0x04, 0x03, 0,    0,                            /* from */
         0x1b, 0x1a, 0,    0,                            /* its incarnation */
         0x1d, 0x1c, 0,    0,                            /* the receiver's */
@@ -395,7 +411,7 @@ static void a_cause_is_short_and_plain(ATTR_UNUSED void **state)
     struct message decoded;
     memset(text, 'x', sizeof(text));
     const struct message message = {
-        .kind = MESSAGE_FAILED, .failure = {.cause = text, .cause_bytes = sizeof(text)}};
+        .kind = MESSAGE_FAILED, .failure = {.cause = {.text = text, .bytes = sizeof(text)}}};
     const size_t count = message_encode(&message, encoded, sizeof(encoded));
     assert_int_equal(decode_exact(count, &decoded), WEFT_OK);
     assert_int_equal(message_borrowed_bytes(&decoded), sizeof(text));
