@@ -33,42 +33,63 @@ void causes_note_model(struct causes *causes, uint32_t model, const char *messag
     }
 }
 
+/* The place of the oldest, for another. */
+static struct cause *add(struct causes *causes)
+{
+    struct cause *cause = &causes->jobs[causes->job_count % CAUSES_JOBS];
+    *cause = (struct cause){.job = {0}};
+    causes->job_count++;
+    return cause;
+}
+
 void causes_note_job(
     struct causes *causes, struct job_id job, uint32_t workflow, uint32_t task, const char *message)
 {
-    struct cause *cause = &causes->jobs[causes->job_count % CAUSES_JOBS];
+    struct cause *cause = add(causes);
     cause->job = job;
     (void)snprintf(
         cause->text, sizeof(cause->text), "task '%s': %s",
         causes->catalogue->workflows[workflow]->tasks[task].name, message);
-    causes->job_count++;
 }
 
-void causes_note_told(struct causes *causes, struct job_id job, const char *text, uint32_t count)
+void causes_note_told(struct causes *causes, struct job_id job, const struct message_cause *told)
 {
-    struct cause *cause = &causes->jobs[causes->job_count % CAUSES_JOBS];
+    struct cause *cause = add(causes);
     cause->job = job;
-    (void)snprintf(cause->text, sizeof(cause->text), "%.*s", (int)count, text);
-    causes->job_count++;
+    (void)snprintf(cause->text, sizeof(cause->text), "%.*s", (int)told->bytes, told->text);
 }
 
-static const char *find_job(const struct causes *causes, struct job_id job)
+void causes_note_request(
+    struct causes *causes, struct request_key key, const struct message_cause *told)
+{
+    struct cause *cause = add(causes);
+    cause->key = key;
+    (void)snprintf(cause->text, sizeof(cause->text), "%.*s", (int)told->bytes, told->text);
+}
+
+/* The newest that is of @job, or of the request with @key. */
+static const char *find(const struct causes *causes, struct job_id job, struct request_key key)
 {
     const uint32_t count = causes->job_count < CAUSES_JOBS ? causes->job_count : CAUSES_JOBS;
-    for (uint32_t i = 1; i <= count; i++) { /* The newest first. */
+    for (uint32_t i = 1; i <= count; i++) {
         const struct cause *cause = &causes->jobs[(causes->job_count - i) % CAUSES_JOBS];
-        if (job_equal(cause->job, job)) {
+        if (job_equal(cause->job, job) && request_key_equal(cause->key, key)) {
             return cause->text;
         }
     }
     return "";
 }
 
+const char *causes_find_request(const struct causes *causes, struct request_key key)
+{
+    return request_key_is_set(key) ? find(causes, (struct job_id){0}, key) : "";
+}
+
 const char *causes_find(
     const struct causes *causes, struct job_id job, uint32_t workflow, enum reason reason)
 {
     const struct workflow *run = causes->catalogue->workflows[workflow];
-    const char *text = find_job(causes, job);
+    const char *text = find(causes, job, (struct request_key){{0}});
     if (text[0] != '\0' && reason != REASON_LOAD_FAILED) {
         return text;
     }

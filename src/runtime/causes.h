@@ -12,11 +12,13 @@
 
 #include "model/catalogue.h"
 #include "node/record.h"
+#include "wire/message.h"
 
-enum { CAUSES_JOBS = 256, CAUSE_BYTES = 240 };
+enum { CAUSES_JOBS = 256, CAUSE_BYTES = MESSAGE_CAUSE_BYTES_MAX + 1 };
 
 struct cause {
-    struct job_id job;
+    struct job_id job;      /* Number 0: of the request with this key, at any node. */
+    struct request_key key; /* All zero: of the job. */
     char text[CAUSE_BYTES];
 };
 
@@ -38,11 +40,18 @@ void causes_note_job(
     struct causes *causes, struct job_id job, uint32_t workflow, uint32_t task,
     const char *message);
 
-/* Another node says why @job failed: @count bytes of @text. */
-void causes_note_told(struct causes *causes, struct job_id job, const char *text, uint32_t count);
+/* Another node says why @job failed, which is one of this node or works here. */
+void causes_note_told(struct causes *causes, struct job_id job, const struct message_cause *told);
+
+/* Another node says why the request with @key failed, whatever it is called there. */
+void causes_note_request(
+    struct causes *causes, struct request_key key, const struct message_cause *told);
 
 /* Why @job of @workflow failed for @reason: "" if no engine said. Valid until the next note. */
 const char *causes_find(
     const struct causes *causes, struct job_id job, uint32_t workflow, enum reason reason);
+
+/* What another node said of the request with @key: "" if nothing. The same. */
+const char *causes_find_request(const struct causes *causes, struct request_key key);
 
 #endif /* RUNTIME_CAUSES_H */

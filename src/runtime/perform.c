@@ -43,6 +43,25 @@ static void accept(struct runtime *runtime, const struct effect *effect)
     client->deputy = effect->accept.deputy;
 }
 
+/* How a request ended. */
+struct end {
+    enum weft_status status;
+    enum reason reason;
+};
+
+/*
+ * What an engine said of @job, which answers the request with @key, here or at another node. A
+ * refusal is of now, whatever was said before.
+ */
+static const char *find_cause(
+    const struct runtime *runtime, struct job_id job, struct request_key key, uint32_t workflow,
+    struct end end)
+{
+    const char *text = causes_find(&runtime->causes, job, workflow, end.reason);
+    const bool is_final = end.status != WEFT_REFUSED && end.status != WEFT_CANCELLED;
+    return text[0] != '\0' || !is_final ? text : causes_find_request(&runtime->causes, key);
+}
+
 static void answer(struct runtime *runtime, const struct effect_answer *effect)
 {
     const uint32_t slot = pool_slot(effect->client);
@@ -63,8 +82,10 @@ static void answer(struct runtime *runtime, const struct effect_answer *effect)
         .deputy = client->deputy,
     };
     if (effect->status != WEFT_OK) {
-        given.message =
-            causes_find(&runtime->causes, effect->job, client->request.workflow, effect->reason);
+        const struct runtime_request *request = &client->request;
+        given.message = find_cause(
+            runtime, effect->job, request->key, request->workflow,
+            (struct end){effect->status, effect->reason});
     }
     runtime_finish(runtime, slot, &given);
 }
@@ -82,17 +103,30 @@ static struct handle take_tensor(
     return runtime_take_part(runtime, effect->send.tensor, message);
 }
 
+/* What an engine said of the end that @message tells of. */
+static const char *find_told(const struct runtime *runtime, const struct message *message)
+{
+    const struct causes *causes = &runtime->causes;
+    if (message->kind != MESSAGE_SETTLED) {
+        return causes_find(causes, message->job, message->workflow, (enum reason)message->reason);
+    }
+    const struct message_deputy *deputy = &message->deputy;
+    const struct end end = {(enum weft_status)(-(int)deputy->status), (enum reason)deputy->reason};
+    return end.status == WEFT_OK
+               ? ""
+               : find_cause(runtime, message->job, deputy->key, message->workflow, end);
+}
+
 static void send(struct runtime *runtime, const struct effect *effect)
 {
     char cause[MESSAGE_CAUSE_BYTES_MAX + 1];
     struct message message = effect->send.message;
     const struct handle tensor = take_tensor(runtime, effect, &message);
-    if (message.kind == MESSAGE_FAILED || message.kind == MESSAGE_UNFIT) {
-        const char *text = causes_find(
-            &runtime->causes, message.job, message.workflow, (enum reason)message.reason);
+    if (message_has_cause(message.kind)) { /* The core knows reasons, engines know causes. */
+        const char *text = find_told(runtime, &message);
         const struct message_cause found = {
             .bytes = (uint16_t)utf8_write_plain(text, cause, sizeof(cause)), .text = cause};
-        message_set_cause(&message, &found); /* The core knows reasons, engines know causes. */
+        message_set_cause(&message, &found);
     }
     net_send(runtime->net, effect->send.node, &message, tensor.id);
 }

@@ -1,6 +1,6 @@
 """A request that kills what runs it does not walk through a cluster. Skipped without ONNX Runtime.
 
-Covers: src/node/keys.c src/node/placing.c
+Covers: src/node/keys.c src/node/placing.c src/runtime/causes.c
 """
 
 import http.client
@@ -85,7 +85,7 @@ class Poison(unittest.TestCase):
         self.assertGreater(crashes, 0)
         for attempt, name in enumerate("bca", start=2):
             again = self.ask(name, "crash", "crash-1", attempt)
-            self.assertEqual(again[0], 500, again)
+            self.assertEqual(again, (status, text))
         time.sleep(1.5)
         self.assertEqual(self.crashes(), crashes)
 
@@ -117,6 +117,19 @@ class Poison(unittest.TestCase):
                 self.assertEqual(status, 500)
                 self.assertIn(REFUSED, text)
         self.assertTrue(self.ran_elsewhere("refuse"))
+
+    def test_the_cause_of_a_failure_outlives_its_owner(self):
+        first = self.ask("a", "refuse", "refused-for-good", 1)
+        self.assertEqual(first[0], 500)
+        self.assertIn(REFUSED, first[1])
+        again = [self.ask(name, "refuse", "refused-for-good", 2) for name in "bc"]
+        self.assertEqual(again, [first, first])
+        time.sleep(0.5)  # The deputy has it within 50 ms.
+        self.cluster.nodes["a"].kill()
+        for name in "bc":
+            self.cluster.nodes[name].logged('event="member lost" node=a')
+        again = [self.ask(name, "refuse", "refused-for-good", 3) for name in "bc"]
+        self.assertEqual(again, [first, first])
 
     def runner(self):
         """The node that runs the request, if one does."""
