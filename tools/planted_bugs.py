@@ -709,8 +709,8 @@ BUGS = [
         "src/wire/message.c",
         "a cause may have control characters",
         "`take_cause()` does not look at its text",
-        "cause == NULL || !utf8_is_plain(cause, count)",
-        "cause == NULL",
+        "text == NULL || !utf8_is_plain(text, count)",
+        "text == NULL",
         (UNIT_TESTS,),
     ),
     Bug(
