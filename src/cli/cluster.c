@@ -149,7 +149,7 @@ static void print_table(const struct member_list *list, const char *ca_file)
     for (uint32_t i = 0; i < list->count; i++) {
         const struct member *member = &list->items[i];
         const struct seen seen = look_at(member, ca_file);
-        table_add(&table, "%s", member->name);
+        table_add(&table, "%s", member_title(member));
         table_add(&table, "%" PRIu64, member->incarnation);
         table_add(&table, "%s", seen.state);
         table_add(&table, "%s", member->http[0] == '\0' ? "-" : member->http);
@@ -172,7 +172,7 @@ static void print_json(const struct member_list *list, const char *ca_file)
         char agreement[20];
         (void)snprintf(agreement, sizeof(agreement), "%016" PRIx64, member->agreement);
         json_t *one = json_pack(
-            "{s:s, s:I, s:s, s:s, s:s, s:s, s:s, s:I}", "node", member->name, "incarnation",
+            "{s:s, s:I, s:s, s:s, s:s, s:s, s:s, s:I}", "node", member_title(member), "incarnation",
             (json_int_t)member->incarnation, "state", seen.state, "clients", member->http,
             "address", member->address, "version", member->version, "serves", agreement, "change",
             (json_int_t)member->change);

@@ -20,7 +20,7 @@ static enum weft_status drain(
     struct weft_error *error)
 {
     enum weft_status status = directory_list(directory, /* wait_ms */ 0, list, error);
-    const struct member *found = status == WEFT_OK ? member_find(list, name) : NULL;
+    const struct member *found = status == WEFT_OK ? member_find_title(list, name) : NULL;
     if (status == WEFT_OK && found == NULL) {
         return error_set(error, WEFT_NOT_FOUND, "no member is called '%s'", name);
     }
@@ -32,7 +32,7 @@ static enum weft_status drain(
     for (uint64_t i = 0; status == WEFT_OK && i < seconds * (1000 / LOOK_MS); i++) {
         directory_pause(LOOK_MS);
         status = directory_list(directory, /* wait_ms */ 0, list, error);
-        found = member_find(list, name);
+        found = member_find_title(list, name);
         if (status == WEFT_OK && (found == NULL || found->incarnation != incarnation)) {
             return WEFT_OK;
         }

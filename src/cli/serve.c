@@ -345,7 +345,9 @@ static const struct argument rows[] = {
      "join the cluster whose members are found there: file:FOLDER, etcd://HOST:PORT,...\n"
      "or etcds://HOST:PORT,...; docs/CLUSTER.md",
      ARGUMENT_TEXT, offsetof(struct serve_values, cluster.directory.where)},
-    {"--node", "NAME", "which of the 'members' of weft.yaml this is; default the host's name",
+    {"--node", "NAME",
+     "which of the 'members' of weft.yaml this is, or what it is called if these have\n"
+     "no names; default the host's name",
      ARGUMENT_TEXT, offsetof(struct serve_values, cluster.node)},
     {"--listen-cluster", "HOST:PORT",
      "where other nodes reach this one; default any port of 127.0.0.1, for this\n"

@@ -85,6 +85,21 @@ const struct member *member_find(const struct member_list *list, const char *nam
     return NULL;
 }
 
+const char *member_title(const struct member *member)
+{
+    return member->title[0] == '\0' ? member->name : member->title;
+}
+
+const struct member *member_find_title(const struct member_list *list, const char *title)
+{
+    for (uint32_t i = 0; i < list->count; i++) {
+        if (strcmp(member_title(&list->items[i]), title) == 0) {
+            return &list->items[i];
+        }
+    }
+    return NULL;
+}
+
 void member_guest_name(const char *name, char out[static NAME_BYTES_MAX])
 {
     (void)snprintf(out, NAME_BYTES_MAX, "%c%.*s", GUEST, NAME_BYTES_MAX - 2, name);
@@ -115,9 +130,9 @@ size_t member_encode(
     char agreement[20];
     (void)snprintf(agreement, sizeof(agreement), "%016" PRIx64, member->agreement);
     json_t *json = json_pack(
-        "{s:s, s:s, s:s, s:s, s:I, s:s, s:I}", "address", member->address, "http", member->http,
-        "version", member->version, "agreement", agreement, "change", (json_int_t)member->change,
-        "models", member->models, "beat", (json_int_t)beat);
+        "{s:s, s:s, s:s, s:s, s:s, s:I, s:s, s:I}", "title", member->title, "address",
+        member->address, "http", member->http, "version", member->version, "agreement", agreement,
+        "change", (json_int_t)member->change, "models", member->models, "beat", (json_int_t)beat);
     const size_t bytes = json == NULL ? 0 : json_dumpb(json, text, MEMBER_TEXT_BYTES, JSON_COMPACT);
     json_decref(json);
     return bytes > MEMBER_TEXT_BYTES ? 0 : bytes;
@@ -133,6 +148,7 @@ static bool take_text(const char *text, char *out, size_t bytes)
 bool member_decode(
     const char *text, size_t bytes, const char *name, struct member *member_out, uint64_t *beat_out)
 {
+    const char *title = "";
     const char *address;
     const char *http;
     const char *version;
@@ -144,10 +160,11 @@ bool member_decode(
     json_t *json = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, NULL);
     const bool has_all =
         json != NULL && json_unpack(
-                            json, "{s:s, s:s, s:s, s:s, s?I, s?s, s:I}", "address", &address,
-                            "http", &http, "version", &version, "agreement", &agreement, "change",
-                            &change, "models", &models, "beat", &beat) == 0;
+                            json, "{s?s, s:s, s:s, s:s, s:s, s?I, s?s, s:I}", "title", &title,
+                            "address", &address, "http", &http, "version", &version, "agreement",
+                            &agreement, "change", &change, "models", &models, "beat", &beat) == 0;
     const bool is_good = has_all && take_text(name, member.name, sizeof(member.name)) &&
+                         take_text(title, member.title, sizeof(member.title)) &&
                          take_text(address, member.address, sizeof(member.address)) &&
                          take_text(http, member.http, sizeof(member.http)) &&
                          take_text(version, member.version, sizeof(member.version)) &&

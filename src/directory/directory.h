@@ -36,6 +36,8 @@ _Static_assert(DIRECTORY_LEASE_MS >= 4 * DIRECTORY_KEEP_MS, "a lease survives a 
 /* What others are told of a process. */
 struct member {
     char name[NAME_BYTES_MAX];
+    char
+        title[NAME_BYTES_MAX]; /* What it is called, if names only number nodes. "": as its name. */
     char address[MEMBER_ADDRESS_BYTES]; /* HOST:PORT, for other nodes. "": not ready yet. */
     char http[MEMBER_ADDRESS_BYTES];    /* The same for clients. "": it has none. */
     char version[MEMBER_VERSION_BYTES]; /* Of the program. */
@@ -130,8 +132,12 @@ void directory_destroy(struct directory *directory);
 /* Let @ms pass. */
 void directory_pause(uint32_t ms);
 
-/* The member called @name. NULL: there is none. */
+/* The member that holds @name. NULL: there is none. */
 const struct member *member_find(const struct member_list *list, const char *name);
+
+/* What people call @member, and the one that is called so. The same. */
+const char *member_title(const struct member *member);
+const struct member *member_find_title(const struct member_list *list, const char *title);
 
 /*
  * What a process holds that is to be node @name, but only fetches files for now. No node is called

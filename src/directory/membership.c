@@ -10,6 +10,7 @@
 
 #include "base/assert.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/units.h"
@@ -18,7 +19,12 @@
 #include "fabric/net_stream.h"
 #include "runtime/remote.h"
 
-enum { RETRY_MS = 200 }; /* After a call that failed at once. */
+enum {
+    RETRY_MS = 200, /* After a call that failed at once. */
+    RACES_MAX = 8,  /* For names that were free a moment before. */
+};
+
+#define TITLE_WAIT_NS (2 * DIRECTORY_LEASE_MS * NS_PER_MS) /* For an earlier holder of a title. */
 
 /* How it stands with the directory. */
 enum state { STATE_GOOD, STATE_AWAY, STATE_LOST };
@@ -32,6 +38,7 @@ struct findings {
 
 struct membership {
     struct membership_options options;
+    uint32_t node; /* Its own. */
     pthread_t thread;
 
     pthread_mutex_t lock; /* Of all until the empty line. */
@@ -43,18 +50,19 @@ struct membership {
 
     struct runtime *runtime; /* The rest is of the runtime's thread. */
     struct membership_host host;
-    struct findings *taken; /* A copy of what was found. */
-    enum state told;        /* What the log was told of the directory. */
-    uint64_t *incarnations; /* By node: what the runtime was told. 0: it is no member. */
-    bool is_told;           /* The host was told that the name is lost. */
-    bool drains;            /* It was told to leave. */
+    struct findings *taken;         /* A copy of what was found. */
+    enum state told;                /* What the log was told of the directory. */
+    uint64_t *incarnations;         /* By node: what the runtime was told. 0: it is no member. */
+    char (*titles)[NAME_BYTES_MAX]; /* The same: what it is called. */
+    bool is_told;                   /* The host was told that the name is lost. */
+    bool drains;                    /* It was told to leave. */
 };
 
 static void say_member(
     const struct membership *membership, const char *event, const struct member *member)
 {
     const struct log_field fields[] = {
-        log_text("node", member->name),
+        log_text("node", member_title(member)),
         log_number("incarnation", (int64_t)member->incarnation),
         log_text("address", member->address),
     };
@@ -69,7 +77,7 @@ static void tell_node(struct membership *membership, uint32_t number)
     uint64_t *known = &membership->incarnations[number];
     const bool is_member = member != NULL && member->address[0] != '\0';
     if (!is_member && *known != 0) {
-        const struct log_field field = log_text("node", name);
+        const struct log_field field = log_text("node", membership->titles[number]);
         log_say(membership->options.log, LOG_WARN, "member lost", 1, &field);
         runtime_remove_member(membership->runtime, number);
         *known = 0;
@@ -78,11 +86,12 @@ static void tell_node(struct membership *membership, uint32_t number)
             say_member(membership, "other fleet or catalogue", member);
         } else {
             say_member(membership, "member", member);
+            memcpy(membership->titles[number], member_title(member), NAME_BYTES_MAX);
             const struct net_stream_peer peer = {
                 .node = number,
                 .incarnation = member->incarnation,
                 .address = member->address,
-                .name = member->name,
+                .name = member_title(member),
             };
             runtime_set_member(membership->runtime, &peer);
         }
@@ -264,31 +273,116 @@ static enum weft_status check_agreement(
                 error, WEFT_INVALID,
                 "node '%s' serves something else: members, workers, memory, device, models and "
                 "workflows must be alike",
-                member->name);
+                member_title(member));
         }
     }
     return WEFT_OK;
 }
 
+/* See who is there, and whether they agree. */
+static enum weft_status look(struct membership *membership, struct weft_error *error)
+{
+    struct member_list *list = &membership->found.list;
+    const enum weft_status status =
+        directory_list(membership->options.directory, /* wait_ms */ 0, list, error);
+    return status == WEFT_OK && !member_is_guest(&membership->self)
+               ? check_agreement(membership, list, error)
+               : status;
+}
+
+/*
+ * Take a name that is free for self. Where it looks first depends on its title, so that those who
+ * start at the same time do not all want the same. WEFT_BUSY: another process was faster.
+ */
+static enum weft_status take_any(struct membership *membership, struct weft_error *error)
+{
+    const struct membership_options *options = &membership->options;
+    const uint32_t count = options->node_count;
+    const uint32_t first = count == 0 ? 0 : (uint32_t)(hash_text(membership->self.title) % count);
+    uint32_t tried = 0;
+    while (tried < count &&
+           member_find(&membership->found.list, options->names[(first + tried) % count]) != NULL) {
+        tried++;
+    }
+    if (tried == count) {
+        return error_set(
+            error, WEFT_LIMIT, "the cluster has all %u members that it has room for", count);
+    }
+    memcpy(membership->self.name, options->names[(first + tried) % count], NAME_BYTES_MAX);
+    const enum weft_status status = directory_join(options->directory, &membership->self, error);
+    return status == WEFT_EXISTS ? WEFT_BUSY : status;
+}
+
+/* Whether a member that has a smaller number, or is not self at all, has the title of self. */
+static bool is_title_taken(const struct membership *membership)
+{
+    const struct member *self = &membership->self;
+    const struct member_list *list = &membership->found.list;
+    bool is_taken = false;
+    for (uint32_t i = 0; i < membership->options.node_count; i++) {
+        const char *name = membership->options.names[i];
+        const struct member *member = member_find(list, name);
+        if (strcmp(name, self->name) == 0) {
+            break;
+        }
+        is_taken = is_taken || (member != NULL && strcmp(member->title, self->title) == 0);
+    }
+    return is_taken;
+}
+
+/*
+ * Hold any name, once no other process has the title of self: one that is gone is waited for. Of
+ * two that join at the same time, the second in the order of names gives way.
+ */
+static enum weft_status join_any(struct membership *membership, struct weft_error *error)
+{
+    struct member *self = &membership->self;
+    int64_t end_ns = monotonic_ns() + TITLE_WAIT_NS;
+    uint32_t races = 0;
+    enum weft_status status = WEFT_BUSY;
+    while (status == WEFT_BUSY && races < RACES_MAX && monotonic_ns() < end_ns) {
+        self->name[0] = '\0';
+        status = look(membership, error);
+        if (status == WEFT_OK && is_title_taken(membership)) {
+            status = WEFT_BUSY;
+            directory_pause(RETRY_MS);
+            continue;
+        }
+        status = status == WEFT_OK ? take_any(membership, error) : status;
+        if (status == WEFT_BUSY) { /* That took a while, for which no one else is to blame. */
+            end_ns = monotonic_ns() + TITLE_WAIT_NS;
+            races++;
+        } else if (status == WEFT_OK) {
+            status = look(membership, error);
+            status = status == WEFT_OK && is_title_taken(membership) ? WEFT_BUSY : status;
+            if (status != WEFT_OK) {
+                directory_leave(membership->options.directory, self);
+            }
+        }
+    }
+    return status == WEFT_BUSY
+               ? error_set(
+                     error, WEFT_EXISTS, "the name '%s' is held by another process", self->title)
+               : status;
+}
+
 /* Join, if those who are there agree. */
 static enum weft_status join(struct membership *membership, struct weft_error *error)
 {
-    struct directory *directory = membership->options.directory;
-    struct member_list *list = &membership->found.list;
-    enum weft_status status = directory_list(directory, /* wait_ms */ 0, list, error);
-    if (status == WEFT_OK && !member_is_guest(&membership->self)) {
-        status = check_agreement(membership, list, error);
+    if (membership->self.name[0] == '\0') {
+        return join_any(membership, error);
     }
-    if (status == WEFT_OK) {
-        status = directory_join(directory, &membership->self, error);
-    }
-    return status;
+    const enum weft_status status = look(membership, error);
+    return status == WEFT_OK
+               ? directory_join(membership->options.directory, &membership->self, error)
+               : status;
 }
 
 static void release(struct membership *membership)
 {
     (void)pthread_mutex_destroy(&membership->lock);
     free(membership->incarnations);
+    free(membership->titles);
     free(membership->taken);
     free(membership);
 }
@@ -301,9 +395,16 @@ enum weft_status membership_open(
     membership->options = *options;
     membership->self = options->self;
     membership->incarnations = memory_zeroed(options->node_count + 1, sizeof(uint64_t));
+    membership->titles = memory_zeroed(options->node_count + 1, NAME_BYTES_MAX);
     membership->taken = memory_zeroed(1, sizeof(*membership->taken));
     (void)pthread_mutex_init(&membership->lock, NULL);
     enum weft_status status = join(membership, error);
+    for (uint32_t i = 0; i < options->node_count; i++) {
+        const bool is_self = strcmp(options->names[i], membership->self.name) == 0;
+        const char *title = is_self ? member_title(&membership->self) : options->names[i];
+        memcpy(membership->titles[i], title, NAME_BYTES_MAX);
+        membership->node = is_self ? i : membership->node;
+    }
     if (status == WEFT_OK &&
         pthread_create(&membership->thread, NULL, be_member, membership) != 0) {
         directory_leave(options->directory, &membership->self);
@@ -317,13 +418,23 @@ enum weft_status membership_open(
     return WEFT_OK;
 }
 
-bool membership_knows(struct membership *membership, const char *name)
+uint32_t membership_node(const struct membership *membership)
+{
+    return membership->node;
+}
+
+const char (*membership_titles(const struct membership *membership))[NAME_BYTES_MAX]
+{
+    return (const char(*)[NAME_BYTES_MAX])membership->titles;
+}
+
+bool membership_knows(struct membership *membership, const char *title)
 {
     char guest[NAME_BYTES_MAX];
-    member_guest_name(name, guest);
+    member_guest_name(title, guest);
     (void)pthread_mutex_lock(&membership->lock);
     const struct member_list *list = &membership->found.list;
-    const bool knows = member_find(list, name) != NULL || member_find(list, guest) != NULL;
+    const bool knows = member_find_title(list, title) != NULL || member_find(list, guest) != NULL;
     (void)pthread_mutex_unlock(&membership->lock);
     return knows;
 }

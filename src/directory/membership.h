@@ -20,7 +20,8 @@ struct runtime;
 
 struct membership_options {
     struct directory *directory; /* Borrowed until it is closed, and nobody else's as long. */
-    struct member self;          /* Without address; its incarnation is that of an earlier life. */
+    struct member self;          /* Without address; its incarnation is that of an earlier life.
+                                    With a title and no name: it takes any that is free. */
     uint32_t node_count;         /* Of the fleet. */
     const char (*names)[NAME_BYTES_MAX]; /* Of every node, by its number. Borrowed. */
     struct log *log;                     /* NULL: none. */
@@ -41,14 +42,21 @@ struct membership_host {
  * Hold the name of self. On success the caller owns *membership_out.
  *
  * Errors: those of directory_join(); WEFT_INVALID if a member has another fleet or catalogue, which
- * a guest need not know.
+ * a guest need not know; WEFT_LIMIT if no name is free; WEFT_EXISTS also if the title is taken.
  */
 enum weft_status membership_open(
     const struct membership_options *options, struct membership **membership_out,
     struct weft_error *error);
 
-/* Whether a process holds @name, or is to be that node, as the directory said last. */
-bool membership_knows(struct membership *membership, const char *name);
+/* Whether a process is called @title, or is to be that node, as the directory said last. */
+bool membership_knows(struct membership *membership, const char *title);
+
+/* The number of the node that this process is. */
+uint32_t membership_node(const struct membership *membership);
+
+/* What nodes are called, by number; of one that was never there, its name. Of the runtime's thread.
+ */
+const char (*membership_titles(const struct membership *membership))[NAME_BYTES_MAX];
 
 /* As the directory says. */
 uint64_t membership_incarnation(const struct membership *membership);

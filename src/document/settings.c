@@ -38,10 +38,30 @@ static void read_models(struct reader *reader, const struct tree_node *node, voi
     }
 }
 
+/* "16": so many nodes, under any names. No name in a document begins with '#'. */
+static void number_members(
+    struct reader *reader, const struct tree_node *node, struct settings *settings)
+{
+    static const struct reader_range range = {1, SETTINGS_MEMBERS_MAX, "between 1 and 256"};
+    const double count = reader_quantity(reader, node, QUANTITY_COUNT, &range);
+    if (!reader_is_good(reader)) {
+        return;
+    }
+    settings->has_open_members = true;
+    settings->member_count = (uint32_t)count;
+    for (uint32_t i = 0; i < settings->member_count; i++) {
+        (void)snprintf(settings->members[i], NAME_BYTES_MAX, "#%u", i + 1);
+    }
+}
+
 static void read_members(struct reader *reader, const struct tree_node *node, void *record)
 {
     struct settings *settings = record;
 
+    if (node->kind == TREE_SCALAR) {
+        number_members(reader, node, settings);
+        return;
+    }
     reader_list(reader, node);
     reader_filled(reader, node);
     READER_EACH (child, reader, node) {
@@ -125,10 +145,11 @@ const struct field settings_fields[] = {
     {"weft", FIELD_NAME(struct settings, name), .needed = true, .help = "the name of this server"},
     {"nodes", FIELD_COUNT(struct settings, nodes), .range = FIELD_RANGE(1, 64, "between 1 and 64"),
      .fallback = "1", .help = "nodes in this process, which share nothing but the machine"},
-    {"members", .read = read_members, .form = "list of names",
-     .help = "every node that may join the cluster, also those that are not there yet; for "
-             "`weft serve --cluster`, where each is a process of its own. All have the `workers` "
-             "and `memory` that are said here: [CLUSTER](CLUSTER.md)"},
+    {"members", .read = read_members, .form = "list of names, or a number",
+     .help = "every node that may join the cluster, also those that are not there yet, or how many "
+             "there may be at a time, under any names; for `weft serve --cluster`, where each is a "
+             "process of its own. All have the `workers` and `memory` that are said here: "
+             "[CLUSTER](CLUSTER.md)"},
     {"workers", FIELD_COUNT(struct settings, workers),
      .range = FIELD_RANGE(1, 64, "between 1 and 64"),
      .help = "workers of each node; each runs one batch at a time, on one core",

@@ -70,6 +70,7 @@ struct settings {
     char name[NAME_BYTES_MAX];
     uint32_t nodes;        /* In this process. */
     bool is_member;        /* Of a cluster: the others are in other processes. Not read. */
+    bool has_open_members; /* Members come under any names: those below only number them. */
     uint32_t member_count; /* Nodes of the cluster that this machine may join. */
     char members[SETTINGS_MEMBERS_MAX][NAME_BYTES_MAX]; /* Their names, in the order of nodes. */
     uint32_t workers;                                   /* Of each node. */

@@ -54,6 +54,13 @@ static enum weft_status find_node(
     struct clustered *cluster, const struct cluster_where *where, struct weft_error *error)
 {
     const struct settings *settings = cluster->settings;
+    if (settings->has_open_members) { /* Which node it is turns out when it joins. */
+        clustered_name(where, cluster->self.title);
+        return cluster->self.title[0] != '\0'
+                   ? WEFT_OK
+                   : error_set(
+                         error, WEFT_INVALID, "'--node' must say what this process is called");
+    }
     clustered_name(where, cluster->self.name);
     for (uint32_t i = 0; i < settings->member_count; i++) {
         if (strcmp(settings->members[i], cluster->self.name) == 0) {
@@ -116,11 +123,11 @@ static uint64_t agreement(const struct settings *settings, const struct scenario
     return hash;
 }
 
-/* Whether the node called @name may have files: it is in weft.yaml, and in the directory. */
+/* Whether the node called @name may have files: it is in the directory, and weft.yaml allows it. */
 static bool may_fetch(void *context, const char *name)
 {
     const struct clustered *cluster = context;
-    bool is_named = false;
+    bool is_named = cluster->settings->has_open_members;
     for (uint32_t i = 0; i < cluster->settings->member_count; i++) {
         is_named = is_named || strcmp(cluster->settings->members[i], name) == 0;
     }
@@ -178,10 +185,11 @@ static enum weft_status join(struct clustered *cluster, struct weft_error *error
         return status;
     }
     cluster->self.incarnation = membership_incarnation(cluster->membership);
+    cluster->remote.node = membership_node(cluster->membership);
     cluster->remote.incarnation = (uint32_t)cluster->self.incarnation;
     cluster->remote.listen = cluster->listen;
     const struct log_field fields[] = {
-        log_text("node", cluster->self.name),
+        log_text("node", member_title(&cluster->self)),
         log_number("incarnation", (int64_t)cluster->self.incarnation),
     };
     log_say(cluster->log, LOG_INFO, "joined", 2, fields);

@@ -357,7 +357,7 @@ static enum weft_status fetch_from(
     struct fetch *fetch, const struct member *member, struct weft_error *error)
 {
     fetch->count = 0;
-    fetch->name = member->name;
+    fetch->name = member_title(member);
     fetch->nonce_ns = 0;
     enum weft_status status = http_url_parse(member->http, &fetch->url, error);
     if (status == WEFT_OK) {
@@ -371,7 +371,7 @@ static enum weft_status fetch_from(
     }
     if (status != WEFT_OK) {
         const struct log_field fields[] = {
-            log_text("node", member->name), log_text("cause", error->message)};
+            log_text("node", member_title(member)), log_text("cause", error->message)};
         log_say(fetch->options->log, LOG_WARN, "cannot fetch", 2, fields);
     }
     return status;
@@ -387,7 +387,7 @@ static bool has_settings(const char *folder)
 
 static bool can_be_asked(const struct fetch *fetch, const struct member *member)
 {
-    return member->http[0] != '\0' && strcmp(member->name, fetch->self) != 0;
+    return member->http[0] != '\0' && strcmp(member_title(member), fetch->self) != 0;
 }
 
 /* Whether any of @list can be asked. */

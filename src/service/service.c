@@ -519,7 +519,8 @@ enum weft_status service_run(
             .repository = service.parts.repository,
             .files = &files,
             .lobby = options->lobby,
-            .members = has_deputies(options) ? options->cluster->settings->members : NULL,
+            .members =
+                has_deputies(options) ? membership_titles(options->cluster->membership) : NULL,
         };
         status = listening_open(options->listen, &listening, &service.server, error);
     }

@@ -186,6 +186,54 @@ static void another_fleet_or_catalogue_is_refused(ATTR_UNUSED void **state)
     close_site(0);
 }
 
+/* Join as one called @title, under any name. */
+static enum weft_status join_as(
+    struct directory *opened, const char *title, struct membership **out, struct weft_error *error)
+{
+    struct membership_options options = {
+        .directory = opened,
+        .self = {.agreement = 7, .version = "1"},
+        .node_count = NODES,
+        .names = names,
+    };
+    memcpy(options.self.title, title, strlen(title) + 1);
+    return membership_open(&options, out, error);
+}
+
+static void members_without_names_take_any_that_is_free(ATTR_UNUSED void **state)
+{
+    struct weft_error error;
+    const struct directory_options directory = {.where = where};
+    struct directory *opened[NODES + 1];
+    struct membership *held[NODES + 1] = {NULL};
+    for (uint32_t i = 0; i <= NODES; i++) {
+        assert_int_equal(directory_open(&directory, &opened[i], &error), WEFT_OK);
+    }
+    assert_int_equal(join_as(opened[0], "new", &held[0], &error), WEFT_OK);
+    assert_int_equal(join_as(opened[1], "newer", &held[1], &error), WEFT_OK);
+    const uint32_t node = membership_node(held[0]);
+    assert_int_equal(membership_node(held[1]), 1 - node);
+    assert_string_equal(membership_titles(held[0])[node], "new");
+    assert_string_equal(membership_titles(held[0])[1 - node], names[1 - node]);
+    assert_int_equal(join_as(opened[2], "newest", &held[2], &error), WEFT_LIMIT);
+    membership_close(held[1]);
+    assert_int_equal(join_as(opened[1], "new", &held[1], &error), WEFT_EXISTS);
+    assert_non_null(strstr(error.message, "the name 'new' is held by another process"));
+    assert_int_equal(join_as(opened[2], "newest", &held[2], &error), WEFT_OK);
+    assert_int_equal(membership_node(held[2]), 1 - node);
+    assert_int_equal(membership_incarnation(held[2]), 2); /* Of that number. */
+    for (uint32_t i = 0; i < WAITS_MAX && !membership_knows(held[0], "newest"); i++) {
+        wait_ms(1);
+    }
+    assert_true(membership_knows(held[0], "newest"));
+    assert_false(membership_knows(held[0], "newer"));
+    membership_close(held[0]);
+    membership_close(held[2]);
+    for (uint32_t i = 0; i <= NODES; i++) {
+        directory_destroy(opened[i]);
+    }
+}
+
 static void a_guest_is_known_but_no_member(ATTR_UNUSED void **state)
 {
     struct weft_error error;
@@ -284,6 +332,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(members_come_and_go, new_folder),
         cmocka_unit_test_setup(another_fleet_or_catalogue_is_refused, new_folder),
+        cmocka_unit_test_setup(members_without_names_take_any_that_is_free, new_folder),
         cmocka_unit_test_setup(a_guest_is_known_but_no_member, new_folder),
         cmocka_unit_test_setup(a_name_that_is_taken_away_is_noticed, new_folder),
         cmocka_unit_test_setup(a_member_is_asked_to_leave, new_folder),

@@ -240,6 +240,38 @@ static void settings_apply(ATTR_UNUSED void **state)
     close_place(&place);
 }
 
+static void members_have_names_or_a_number(ATTR_UNUSED void **state)
+{
+    static const struct {
+        const char *text;
+        uint32_t count; /* 0: it is wrong. */
+        bool is_open;
+        const char *last;
+    } cases[] = {
+        {"[a, b]", 2, false, "b"},  {"3", 3, true, "#3"},    {"256", 256, true, "#256"},
+        {"0", 0, false, NULL},      {"257", 0, false, NULL}, {"a", 0, false, NULL},
+        {"['#1']", 0, false, NULL},
+    };
+    for (uint32_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct place place;
+        char text[128];
+        open_place(&place);
+        (void)snprintf(text, sizeof(text), "weft: here\nmembers: %s\n", cases[i].text);
+        put(&place, "det/1/model.onnx", "");
+        put(&place, "weft.yaml", text);
+        struct repository *repository = load(&place);
+        assert_int_equal(repository != NULL, cases[i].count > 0);
+        if (repository != NULL) {
+            const struct settings *settings = &repository->settings;
+            assert_int_equal(settings->member_count, cases[i].count);
+            assert_int_equal(settings->has_open_members, cases[i].is_open);
+            assert_string_equal(settings->members[cases[i].count - 1], cases[i].last);
+            repository_destroy(repository);
+        }
+        close_place(&place);
+    }
+}
+
 static void without_settings_there_are_defaults(ATTR_UNUSED void **state)
 {
     struct place place;
@@ -428,6 +460,7 @@ int main(void)
         cmocka_unit_test(everything_is_found),
         cmocka_unit_test(models_may_have_a_form_for_gpus),
         cmocka_unit_test(settings_apply),
+        cmocka_unit_test(members_have_names_or_a_number),
         cmocka_unit_test(without_settings_there_are_defaults),
         cmocka_unit_test(bad_files_are_named),
         cmocka_unit_test(bad_workflows_are_named),
