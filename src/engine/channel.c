@@ -322,3 +322,12 @@ enum channel_receipt channel_receive(
         }
     }
 }
+
+enum channel_receipt channel_await(struct channel *channel, struct received **received_out)
+{
+    enum channel_receipt receipt;
+    do {
+        receipt = channel_receive(channel, /* waits */ false, received_out);
+    } while (receipt == CHANNEL_EMPTY && wait_for(channel->socket, POLLIN));
+    return receipt;
+}

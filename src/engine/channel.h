@@ -60,4 +60,11 @@ enum channel_receipt {
 enum channel_receipt channel_receive(
     struct channel *channel, bool waits, struct received **received_out);
 
+/*
+ * The next packet of a channel over which other threads send meanwhile: waits for it. A thread
+ * that sleeps in recvmsg() is woken whenever the other side has read something, for there is room
+ * to write then; one that sleeps in poll() is not.
+ */
+enum channel_receipt channel_await(struct channel *channel, struct received **received_out);
+
 #endif /* ENGINE_CHANNEL_H */

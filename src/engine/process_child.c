@@ -534,7 +534,7 @@ static void be_engine(const struct process_child_options *options, int socket, u
     if (child->lender == NULL || !greet(child) || !make_engine(child)) {
         _exit(EXIT_FAILURE);
     }
-    while (channel_receive(&child->channel, /* waits */ true, &received) == CHANNEL_RECEIVED) {
+    while (channel_await(&child->channel, &received) == CHANNEL_RECEIVED) {
         (void)pthread_mutex_lock(&child->lock);
         obey(child, received);
         (void)pthread_mutex_unlock(&child->lock);

@@ -3,13 +3,19 @@
  *
  * Covers: src/engine/packet.c, src/engine/channel.c
  */
+#define _GNU_SOURCE /* gettid(), RUSAGE_THREAD */
+
 #include "engine/channel.h"
 
+#include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -241,6 +247,99 @@ static void a_packet_has_bounds(ATTR_UNUSED void **state)
     pair_deinit(&pair);
 }
 
+/* A thread that waits for a packet. */
+struct waiter {
+    struct channel *channel;
+    _Atomic pid_t thread;
+    enum channel_receipt receipt;
+    uint32_t kind;
+    long sleeps;
+};
+
+static void *wait_for_packet(void *context)
+{
+    struct waiter *waiter = context;
+    struct received *received;
+    struct rusage before;
+    struct rusage after;
+    (void)getrusage(RUSAGE_THREAD, &before);
+    waiter->thread = gettid();
+    waiter->receipt = channel_await(waiter->channel, &received);
+    waiter->kind = waiter->receipt == CHANNEL_RECEIVED ? received->kind : 0;
+    (void)getrusage(RUSAGE_THREAD, &after);
+    waiter->sleeps = after.ru_nvcsw - before.ru_nvcsw;
+    return NULL;
+}
+
+static bool is_asleep(pid_t thread)
+{
+    char path[64];
+    char line[128] = "";
+    (void)snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)thread);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    assert_non_null(fgets(line, sizeof(line), file));
+    (void)fclose(file);
+    const char *name_end = strrchr(line, ')');
+    assert_non_null(name_end);
+    return name_end[2] == 'S';
+}
+
+static void let_sleep(const struct waiter *waiter)
+{
+    while (waiter->thread == 0 || !is_asleep(waiter->thread)) {
+        (void)sched_yield();
+    }
+}
+
+/* Reports go out over the channel that a thread waits at for orders. */
+static void what_others_send_does_not_wake_one_that_waits(ATTR_UNUSED void **state)
+{
+    enum { SENT = 64 };
+    struct pair pair;
+    struct packet packet = {.kind = 0};
+    struct received *received;
+    pthread_t thread;
+    pair_init(&pair);
+    struct waiter waiter = {.channel = &pair.here};
+    assert_int_equal(pthread_create(&thread, NULL, wait_for_packet, &waiter), 0);
+    for (uint32_t i = 0; i < SENT; i++) {
+        let_sleep(&waiter);
+        put(&packet, i, "a report");
+        assert_true(channel_send(&pair.here, &packet));
+        assert_int_equal(channel_receive(&pair.there, true, &received), CHANNEL_RECEIVED);
+    }
+    put(&packet, 7, "an order");
+    assert_true(channel_send(&pair.there, &packet));
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(waiter.receipt, CHANNEL_RECEIVED);
+    assert_int_equal(waiter.kind, 7);
+    assert_in_range(waiter.sleeps, 1, SENT / 2); /* Not once for each of them. */
+    packet_deinit(&packet);
+    pair_deinit(&pair);
+}
+
+/* Two packets in one message: the second is there without another look at the socket. */
+static void one_that_waits_takes_what_has_come(ATTR_UNUSED void **state)
+{
+    struct pair pair;
+    struct packet packet = {.kind = 0};
+    struct received *received;
+    pair_init(&pair);
+    put(&packet, 1, "held");
+    assert_true(packet_hold(&packet));
+    put(&packet, 2, "sent");
+    assert_true(channel_send(&pair.there, &packet));
+    assert_int_equal(channel_await(&pair.here, &received), CHANNEL_RECEIVED);
+    assert_int_equal(received->kind, 1);
+    assert_int_equal(channel_await(&pair.here, &received), CHANNEL_RECEIVED);
+    assert_int_equal(received->kind, 2);
+    channel_deinit(&pair.there);
+    assert_int_equal(channel_await(&pair.here, &received), CHANNEL_GONE);
+    packet_deinit(&packet);
+    channel_deinit(&pair.here);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -252,6 +351,8 @@ int main(void)
         cmocka_unit_test(a_packet_that_ends_early_never_comes),
         cmocka_unit_test(a_reader_never_leaves_its_packet),
         cmocka_unit_test(a_packet_has_bounds),
+        cmocka_unit_test(what_others_send_does_not_wake_one_that_waits),
+        cmocka_unit_test(one_that_waits_takes_what_has_come),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
