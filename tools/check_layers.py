@@ -61,7 +61,7 @@ CORE_HEADERS = {
 # Libraries at the edges, and the layers that may see them.
 LIBRARY_USERS = {
     "yaml.h": ["document"],
-    "jansson.h": ["document", "protocol", "server", "client", "directory", "cli"],
+    "jansson.h": ["document", "server", "client", "directory", "cli"],
     "uv.h": ["fabric", "engine", "runtime", "server", "client", "directory"],
     "dlfcn.h": ["engine", "fabric"],
     "openssl/ssl.h": ["fabric", "server", "client"],

@@ -7,9 +7,8 @@
 #include "base/error.h"
 #include "engine/bundle.h"
 #include "engine/half.h"
+#include "protocol/json_number.h"
 #include "protocol/json_text.h"
-
-enum { NUMBER_BYTES_MAX = 512 }; /* Longer than any number that is meant. */
 
 /* A reader of one array. */
 struct reader {
@@ -20,17 +19,6 @@ struct reader {
     uint64_t count;    /* That there are so far. */
     uint8_t *out;
     const char *cause;
-};
-
-/* A number as written: (-1)^sign mantissa 10^exponent. */
-struct number {
-    const char *first;
-    size_t length;
-    uint64_t mantissa;
-    int32_t exponent;
-    bool is_negative;
-    bool is_whole; /* Neither point nor exponent. */
-    bool is_exact; /* The mantissa holds all digits. */
 };
 
 static bool fail(struct reader *reader, const char *cause)
@@ -47,110 +35,12 @@ static void skip_blanks(struct reader *reader)
     }
 }
 
-static bool is_digit(const char *at, const char *end)
+/* The number at the reader's place. */
+static bool read_number(struct reader *reader, struct json_number *number)
 {
-    return at < end && *at >= '0' && *at <= '9';
-}
-
-static const char *read_digits(const char *at, const char *end, struct number *number)
-{
-    while (is_digit(at, end)) {
-        const uint64_t digit = (uint64_t)(*at - '0');
-        uint64_t mantissa = 0;
-        if (__builtin_mul_overflow(number->mantissa, UINT64_C(10), &mantissa) ||
-            __builtin_add_overflow(mantissa, digit, &mantissa)) {
-            number->is_exact = false;
-            return at;
-        }
-        number->mantissa = mantissa;
-        at++;
-    }
-    return at;
-}
-
-static const char *skip_digits(const char *at, const char *end)
-{
-    while (is_digit(at, end)) {
-        at++;
-    }
-    return at;
-}
-
-static const char *read_exponent(const char *at, const char *end, struct number *number)
-{
-    int32_t exponent = 0;
-    at++;
-    const bool is_negative = at < end && *at == '-';
-    if (at < end && (*at == '-' || *at == '+')) {
-        at++;
-    }
-    if (!is_digit(at, end)) {
-        return NULL;
-    }
-    for (; is_digit(at, end); at++) {
-        exponent = exponent < 100000 ? exponent * 10 + (*at - '0') : exponent;
-    }
-    number->exponent += is_negative ? -exponent : exponent;
-    number->is_whole = false;
-    return at;
-}
-
-/* The number at the reader's place, in the grammar of RFC 8259. */
-static bool read_number(struct reader *reader, struct number *number)
-{
-    const char *at = reader->at;
-    const char *end = reader->end;
-    *number = (struct number){.first = at, .is_whole = true, .is_exact = true};
-    if (at < end && *at == '-') {
-        number->is_negative = true;
-        at++;
-    }
-    if (!is_digit(at, end)) {
-        return fail(reader, "is not a number");
-    }
-    if (*at == '0' && is_digit(at + 1, end)) {
-        return fail(reader, "begins with 0");
-    }
-    at = skip_digits(read_digits(at, end, number), end);
-    if (at < end && *at == '.') {
-        const char *point = at++;
-        number->is_whole = false;
-        if (!is_digit(at, end)) {
-            return fail(reader, "has no digit behind its point");
-        }
-        at = number->is_exact ? read_digits(at, end, number) : at;
-        number->exponent -= (int32_t)(at - point - 1);
-        at = skip_digits(at, end);
-    }
-    if (at < end && (*at == 'e' || *at == 'E')) {
-        at = read_exponent(at, end, number);
-        if (at == NULL) {
-            return fail(reader, "has no digit in its exponent");
-        }
-    }
-    number->length = (size_t)(at - number->first);
-    reader->at = at;
-    return true;
-}
-
-static double number_value(const struct number *number)
-{
-    static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
-                                    1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
-                                    1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
-    if (number->is_exact && number->mantissa <= UINT64_C(1) << 53 && number->exponent >= -22 &&
-        number->exponent <= 22) {
-        /* Both are exact doubles, so one operation rounds once (Clinger 1990). */
-        const double value = number->exponent < 0
-                                 ? (double)number->mantissa / powers[-number->exponent]
-                                 : (double)number->mantissa * powers[number->exponent];
-        return number->is_negative ? -value : value;
-    }
-    char text[NUMBER_BYTES_MAX];
-    const size_t length = number->length < sizeof(text) - 1 ? number->length : sizeof(text) - 1;
-    (void)memcpy(text, number->first, length);
-    text[length] = '\0';
-    return strtod(text, NULL);
+    const char *behind = json_number_read(reader->at, reader->end, number, &reader->cause);
+    reader->at = behind == NULL ? reader->at : behind;
+    return behind != NULL;
 }
 
 /* What is larger than the type can hold would become infinite. */
@@ -165,10 +55,10 @@ static bool is_too_large(enum weft_dtype dtype, double value)
     return dtype == WEFT_FP32 ? isinf((float)value) : isinf(value);
 }
 
-static bool store_float(struct reader *reader, const struct number *number)
+static bool store_float(struct reader *reader, const struct json_number *number)
 {
-    const double value = number_value(number);
-    if (number->length >= NUMBER_BYTES_MAX) {
+    const double value = json_number_value(number);
+    if (number->length >= JSON_NUMBER_BYTES_MAX) {
         return fail(reader, "is too long");
     }
     if (is_too_large(reader->tensor->dtype, value)) {
@@ -206,7 +96,7 @@ static const struct {
     [WEFT_INT64] = {INT64_MAX, UINT64_C(1) << 63, 8},
 };
 
-static bool store_whole(struct reader *reader, const struct number *number)
+static bool store_whole(struct reader *reader, const struct json_number *number)
 {
     const enum weft_dtype dtype = reader->tensor->dtype;
     if (!number->is_whole) {
@@ -235,7 +125,7 @@ static bool store_bool(struct reader *reader)
         reader->at += 5;
         return true;
     }
-    struct number number;
+    struct json_number number;
     if (!read_number(reader, &number)) {
         return false;
     }
@@ -263,7 +153,7 @@ static bool store_text(struct reader *reader)
 
 static bool store(struct reader *reader)
 {
-    struct number number;
+    struct json_number number;
     if (reader->count == reader->elements) {
         return fail(reader, "is one too many");
     }

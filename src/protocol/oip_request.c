@@ -1,24 +1,20 @@
 #include "protocol/oip_request.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <jansson.h>
-
 #include "base/error.h"
-#include "base/memory.h"
 #include "base/text.h"
 #include "model/fleet.h"
-#include "protocol/json_cut.h"
 #include "protocol/json_data.h"
+#include "protocol/json_tree.h"
 
 /* One request while it is read. */
 struct reading {
     const struct workflow *workflow;
-    const struct json_rest *rest;
+    const struct json_tree *tree;
     const struct oip_bounds *bounds;
     struct oip_request *request;
     struct weft_error *error;
@@ -42,9 +38,9 @@ char *oip_shape_text(char out[static OIP_SHAPE_BYTES], uint32_t rank, const int6
  * A whole number >= 0. All numbers are read as doubles: an unused parameter may be
  * larger than an integer can be. What is larger than any size counts as the largest.
  */
-static bool read_whole(const json_t *value, int64_t *number_out)
+static bool read_whole(const struct json_node *value, int64_t *number_out)
 {
-    const double number = json_is_real(value) ? json_real_value(value) : -1;
+    const double number = json_node_is(value, JSON_NODE_NUMBER) ? value->number : -1;
     if (!(number >= 0) || number != floor(number)) {
         return false;
     }
@@ -53,19 +49,20 @@ static bool read_whole(const json_t *value, int64_t *number_out)
 }
 
 static enum weft_status read_shape(
-    const json_t *shape, struct weft_tensor *tensor, struct weft_error *error)
+    struct reading *reading, const struct json_node *shape, struct weft_tensor *tensor)
 {
-    if (!json_is_array(shape)) {
+    struct weft_error *error = reading->error;
+    if (!json_node_is(shape, JSON_NODE_ARRAY)) {
         return error_set(error, WEFT_INVALID, "input '%s' has no shape", tensor->name);
     }
-    if (json_array_size(shape) > WEFT_RANK_MAX) {
+    if (shape->count > WEFT_RANK_MAX) {
         return error_set(
             error, WEFT_INVALID, "input '%s': a shape has at most %d dimensions", tensor->name,
             WEFT_RANK_MAX);
     }
-    tensor->rank = (uint32_t)json_array_size(shape);
-    for (uint32_t i = 0; i < tensor->rank; i++) {
-        const json_t *extent = json_array_get(shape, i);
+    tensor->rank = shape->count;
+    const struct json_node *extent = json_tree_first(shape);
+    for (uint32_t i = 0; i < tensor->rank; i++, extent = json_tree_next(reading->tree, extent)) {
         if (!read_whole(extent, &tensor->shape[i])) {
             return error_set(
                 error, WEFT_INVALID,
@@ -126,16 +123,6 @@ static enum weft_status check_input(
     return WEFT_OK;
 }
 
-static const struct json_cut *find_cut(const struct json_rest *rest, uint32_t input)
-{
-    for (uint32_t i = 0; i < rest->cut_count; i++) {
-        if (rest->cuts[i].input == input) {
-            return &rest->cuts[i];
-        }
-    }
-    return NULL;
-}
-
 static enum weft_status add_tensor(
     struct reading *reading, const struct weft_tensor *tensor, struct weft_tensor **added_out)
 {
@@ -160,12 +147,12 @@ static enum weft_status add_tensor(
 
 /* A tensor whose data is in the JSON. */
 static enum weft_status read_json_data(
-    struct reading *reading, struct weft_tensor *tensor, const struct json_cut *cut)
+    struct reading *reading, struct weft_tensor *tensor, const struct json_node *data)
 {
     struct weft_tensor *added = NULL;
     if (tensor->dtype == WEFT_BYTES) {
         const enum weft_status status =
-            json_texts_bytes(cut->bytes, cut->length, &tensor->bytes, reading->error);
+            json_texts_bytes(data->text, data->text_bytes, &tensor->bytes, reading->error);
         if (status != WEFT_OK) {
             return status;
         }
@@ -176,7 +163,7 @@ static enum weft_status read_json_data(
         is_possible =
             is_possible && !__builtin_mul_overflow(elements, (uint64_t)tensor->shape[i], &elements);
     }
-    if (!is_possible || elements > cut->length) {
+    if (!is_possible || elements > data->text_bytes) {
         char shape[OIP_SHAPE_BYTES];
         return error_set(
             reading->error, WEFT_INVALID,
@@ -185,12 +172,12 @@ static enum weft_status read_json_data(
     }
     const enum weft_status status = add_tensor(reading, tensor, &added);
     return status != WEFT_OK ? status
-                             : json_data_read(cut->bytes, cut->length, added, reading->error);
+                             : json_data_read(data->text, data->text_bytes, added, reading->error);
 }
 
 /* A tensor whose bytes follow the JSON. */
 static enum weft_status read_binary(
-    struct reading *reading, struct weft_tensor *tensor, const json_t *size)
+    struct reading *reading, struct weft_tensor *tensor, const struct json_node *size)
 {
     struct oip_request *request = reading->request;
     struct weft_tensor *added = NULL;
@@ -216,27 +203,62 @@ static enum weft_status read_binary(
     return status;
 }
 
-static enum weft_status read_input(struct reading *reading, const json_t *input, uint32_t index)
+/* The datatype that @type names; WEFT_DTYPES if it is none. */
+static enum weft_dtype read_dtype(const struct json_node *type)
+{
+    char name[NAME_BYTES_MAX];
+    if (!json_node_is(type, JSON_NODE_TEXT) || type->text_bytes >= sizeof(name)) {
+        return WEFT_DTYPES;
+    }
+    (void)memcpy(name, type->text, type->text_bytes);
+    name[type->text_bytes] = '\0';
+    return dtype_parse(name);
+}
+
+/* The bytes of @text that a message shows. */
+static int shown(const struct json_node *text, size_t most)
+{
+    return (int)(text->text_bytes < most ? text->text_bytes : most);
+}
+
+/* The name and type of an input. */
+static enum weft_status read_kind(
+    struct reading *reading, const struct json_node *input, uint32_t index,
+    struct weft_tensor *tensor)
+{
+    const struct json_node *name = json_tree_member(reading->tree, input, "name");
+    const struct json_node *type = json_tree_member(reading->tree, input, "datatype");
+    if (!json_node_is(name, JSON_NODE_TEXT) || name->text_bytes >= sizeof(tensor->name) ||
+        name->text_bytes == 0) {
+        return error_set(
+            reading->error, WEFT_INVALID, "input %" PRIu32 " has no name, or one that is too long",
+            index);
+    }
+    (void)memcpy(tensor->name, name->text, name->text_bytes);
+    tensor->name[name->text_bytes] = '\0';
+    tensor->dtype = read_dtype(type);
+    if (tensor->dtype != WEFT_DTYPES) {
+        return WEFT_OK;
+    }
+    const bool is_text = json_node_is(type, JSON_NODE_TEXT);
+    return error_set(
+        reading->error, WEFT_INVALID, "input '%s': '%.*s' is not a datatype", tensor->name,
+        is_text ? shown(type, 32) : 0, is_text ? type->text : "");
+}
+
+static enum weft_status read_input(
+    struct reading *reading, const struct json_node *input, uint32_t index)
 {
     struct weft_error *error = reading->error;
     struct weft_tensor tensor = {.rank = 0};
-    const char *name = json_string_value(json_object_get(input, "name"));
-    const char *type = json_string_value(json_object_get(input, "datatype"));
-    const json_t *parameters = json_object_get(input, "parameters");
-    const json_t *size = json_object_get(parameters, "binary_data_size");
-    const struct json_cut *cut = find_cut(reading->rest, index);
-    if (name == NULL || strlen(name) >= sizeof(tensor.name) || name[0] == '\0') {
-        return error_set(
-            error, WEFT_INVALID, "input %" PRIu32 " has no name, or one that is too long", index);
+    const struct json_tree *tree = reading->tree;
+    const struct json_node *parameters = json_tree_member(tree, input, "parameters");
+    const struct json_node *size = json_tree_member(tree, parameters, "binary_data_size");
+    const struct json_node *data = json_tree_member(tree, input, "data");
+    enum weft_status status = read_kind(reading, input, index, &tensor);
+    if (status == WEFT_OK) {
+        status = read_shape(reading, json_tree_member(tree, input, "shape"), &tensor);
     }
-    (void)memcpy(tensor.name, name, strlen(name) + 1);
-    tensor.dtype = type == NULL ? WEFT_DTYPES : dtype_parse(type);
-    if (tensor.dtype == WEFT_DTYPES) {
-        return error_set(
-            error, WEFT_INVALID, "input '%s': '%.32s' is not a datatype", name,
-            type == NULL ? "" : type);
-    }
-    enum weft_status status = read_shape(json_object_get(input, "shape"), &tensor, error);
     if (status == WEFT_OK) {
         status = check_input(reading->workflow, &tensor, error);
     }
@@ -246,37 +268,39 @@ static enum weft_status read_input(struct reading *reading, const json_t *input,
     tensor.bytes =
         tensor.dtype == WEFT_BYTES ? 0 : tensor_bytes(tensor.dtype, tensor.rank, tensor.shape);
     if (tensor.bytes == UINT64_MAX) {
-        return error_set(error, WEFT_INVALID, "input '%s' is larger than memory", name);
+        return error_set(error, WEFT_INVALID, "input '%s' is larger than memory", tensor.name);
     }
-    if (json_object_get(parameters, "shared_memory_region") != NULL) {
-        return error_set(error, WEFT_INVALID, "input '%s': shared memory is not supported", name);
+    if (json_tree_member(tree, parameters, "shared_memory_region") != NULL) {
+        return error_set(
+            error, WEFT_INVALID, "input '%s': shared memory is not supported", tensor.name);
     }
-    if (size != NULL && cut == NULL && json_object_get(input, "data") == NULL) {
+    if (size != NULL && data == NULL) {
         return read_binary(reading, &tensor, size);
     }
-    if (size != NULL || cut == NULL) {
+    if (size != NULL || !json_node_is(data, JSON_NODE_DATA)) {
         return error_set(
             error, WEFT_INVALID,
             size == NULL ? "input '%s' has no array 'data'"
                          : "input '%s' has both 'data' and 'binary_data_size'",
-            name);
+            tensor.name);
     }
-    return read_json_data(reading, &tensor, cut);
+    return read_json_data(reading, &tensor, data);
 }
 
-static enum weft_status read_inputs(struct reading *reading, const json_t *inputs)
+static enum weft_status read_inputs(struct reading *reading, const struct json_node *inputs)
 {
     const struct workflow *workflow = reading->workflow;
-    if (inputs != NULL && !json_is_array(inputs)) {
+    if (inputs != NULL && !json_node_is(inputs, JSON_NODE_ARRAY)) {
         return error_set(reading->error, WEFT_INVALID, "'inputs' is not an array");
     }
-    const size_t count = json_array_size(inputs);
-    if (count > BUNDLE_TENSORS_MAX) {
+    if (inputs != NULL && inputs->count > BUNDLE_TENSORS_MAX) {
         return error_set(
             reading->error, WEFT_INVALID, "at most %d inputs can be given", BUNDLE_TENSORS_MAX);
     }
-    for (uint32_t i = 0; i < count; i++) {
-        const enum weft_status status = read_input(reading, json_array_get(inputs, i), i);
+    uint32_t index = 0;
+    for (const struct json_node *input = json_tree_first(inputs); input != NULL;
+         input = json_tree_next(reading->tree, input)) {
+        const enum weft_status status = read_input(reading, input, index++);
         if (status != WEFT_OK) {
             return status;
         }
@@ -292,41 +316,48 @@ static enum weft_status read_inputs(struct reading *reading, const json_t *input
 }
 
 static enum weft_status read_output(
-    struct reading *reading, const json_t *output, bool is_binary, struct oip_output *output_out)
+    struct reading *reading, const struct json_node *output, bool is_binary,
+    struct oip_output *output_out)
 {
     const struct workflow *workflow = reading->workflow;
-    const json_t *parameters = json_object_get(output, "parameters");
-    const json_t *binary = json_object_get(parameters, "binary_data");
-    const char *name = json_string_value(json_object_get(output, "name"));
-    if (name == NULL) {
+    const struct json_tree *tree = reading->tree;
+    const struct json_node *parameters = json_tree_member(tree, output, "parameters");
+    const struct json_node *binary = json_tree_member(tree, parameters, "binary_data");
+    const struct json_node *name = json_tree_member(tree, output, "name");
+    if (!json_node_is(name, JSON_NODE_TEXT)) {
         return error_set(reading->error, WEFT_INVALID, "an output that is asked for has no name");
     }
-    if (json_object_get(parameters, "classification") != NULL ||
-        json_object_get(parameters, "shared_memory_region") != NULL) {
+    if (json_tree_member(tree, parameters, "classification") != NULL ||
+        json_tree_member(tree, parameters, "shared_memory_region") != NULL) {
         return error_set(
             reading->error, WEFT_INVALID,
-            "output '%.64s': neither classification nor shared memory is supported", name);
+            "output '%.*s': neither classification nor shared memory is supported", shown(name, 64),
+            name->text);
     }
-    output_out->is_binary = binary == NULL ? is_binary : json_is_true(binary);
+    output_out->is_binary = binary == NULL ? is_binary : json_node_is(binary, JSON_NODE_TRUE);
     for (uint32_t i = 0; i < workflow->result_count; i++) {
-        if (strcmp(workflow->results[i].name, name) == 0) {
+        const char *result = workflow->results[i].name;
+        if (strlen(result) == name->text_bytes &&
+            memcmp(result, name->text, name->text_bytes) == 0) {
             output_out->result = i;
             return WEFT_OK;
         }
     }
     return error_set(
-        reading->error, WEFT_INVALID, "'%s' has no output '%.64s'", workflow->name, name);
+        reading->error, WEFT_INVALID, "'%s' has no output '%.*s'", workflow->name, shown(name, 64),
+        name->text);
 }
 
 /* What is asked for; without a list, everything. */
-static enum weft_status read_outputs(struct reading *reading, const json_t *outputs, bool is_binary)
+static enum weft_status read_outputs(
+    struct reading *reading, const struct json_node *outputs, bool is_binary)
 {
     struct oip_request *request = reading->request;
-    const size_t asked = json_array_size(outputs);
     request->is_binary = is_binary;
-    if (outputs != NULL && !json_is_array(outputs)) {
+    if (outputs != NULL && !json_node_is(outputs, JSON_NODE_ARRAY)) {
         return error_set(reading->error, WEFT_INVALID, "'outputs' is not an array");
     }
+    const uint32_t asked = outputs == NULL ? 0 : outputs->count;
     if (asked == 0) {
         const uint32_t all = reading->workflow->result_count;
         request->output_count = all < OIP_OUTPUTS_MAX ? all : OIP_OUTPUTS_MAX;
@@ -338,9 +369,10 @@ static enum weft_status read_outputs(struct reading *reading, const json_t *outp
     if (asked > OIP_OUTPUTS_MAX) {
         return error_set(reading->error, WEFT_INVALID, "too many outputs are asked for");
     }
-    for (uint32_t i = 0; i < asked; i++) {
+    const struct json_node *output = json_tree_first(outputs);
+    for (uint32_t i = 0; i < asked; i++, output = json_tree_next(reading->tree, output)) {
         const enum weft_status status =
-            read_output(reading, json_array_get(outputs, i), is_binary, &request->outputs[i]);
+            read_output(reading, output, is_binary, &request->outputs[i]);
         if (status != WEFT_OK) {
             return status;
         }
@@ -353,41 +385,41 @@ static enum weft_status read_outputs(struct reading *reading, const json_t *outp
             }
         }
     }
-    request->output_count = (uint32_t)asked;
+    request->output_count = asked;
     return WEFT_OK;
 }
 
 static enum weft_status read_count(
-    const json_t *parameters, const char *name, uint64_t most, uint64_t *value_out,
-    struct weft_error *error)
+    struct reading *reading, const struct json_node *parameters, const char *name, uint64_t most,
+    uint64_t *value_out)
 {
-    const json_t *value = json_object_get(parameters, name);
+    const struct json_node *value = json_tree_member(reading->tree, parameters, name);
     if (value == NULL) {
         return WEFT_OK;
     }
     int64_t number = 0;
     if (!read_whole(value, &number) || (uint64_t)number > most) {
         return error_set(
-            error, WEFT_INVALID, "parameter '%s' is not a whole number from 0 to %" PRIu64, name,
-            most);
+            reading->error, WEFT_INVALID, "parameter '%s' is not a whole number from 0 to %" PRIu64,
+            name, most);
     }
     *value_out = (uint64_t)number;
     return WEFT_OK;
 }
 
-static enum weft_status read_parameters(struct reading *reading, const json_t *parameters)
+static enum weft_status read_parameters(struct reading *reading, const struct json_node *parameters)
 {
     struct oip_request *request = reading->request;
     uint64_t timeout_us = 0;
     uint64_t priority = 0;
     uint64_t items = 0;
-    enum weft_status status = read_count(
-        parameters, "timeout", (uint64_t)DURATION_NS_MAX / 1000, &timeout_us, reading->error);
+    enum weft_status status =
+        read_count(reading, parameters, "timeout", (uint64_t)DURATION_NS_MAX / 1000, &timeout_us);
     if (status == WEFT_OK) {
-        status = read_count(parameters, "priority", UINT32_MAX, &priority, reading->error);
+        status = read_count(reading, parameters, "priority", UINT32_MAX, &priority);
     }
     if (status == WEFT_OK) {
-        status = read_count(parameters, "items", UINT16_MAX, &items, reading->error);
+        status = read_count(reading, parameters, "items", UINT16_MAX, &items);
     }
     request->timeout_ns = (int64_t)timeout_us * 1000;
     request->priority = (uint32_t)priority;
@@ -396,93 +428,61 @@ static enum weft_status read_parameters(struct reading *reading, const json_t *p
     return status;
 }
 
-static enum weft_status read_object(struct reading *reading, const json_t *object)
+static enum weft_status read_object(struct reading *reading)
 {
     struct oip_request *request = reading->request;
-    const json_t *parameters = json_object_get(object, "parameters");
-    const json_t *id = json_object_get(object, "id");
-    if (!json_is_object(object)) {
+    const struct json_tree *tree = reading->tree;
+    const struct json_node *object = tree->nodes;
+    const struct json_node *parameters = json_tree_member(tree, object, "parameters");
+    const struct json_node *id = json_tree_member(tree, object, "id");
+    if (!json_node_is(object, JSON_NODE_OBJECT)) {
         return error_set(reading->error, WEFT_INVALID, "the request is not a JSON object");
     }
-    if (id != NULL && (!json_is_string(id) || json_string_length(id) >= sizeof(request->id))) {
+    if (id != NULL &&
+        (!json_node_is(id, JSON_NODE_TEXT) || id->text_bytes >= sizeof(request->id))) {
         return error_set(
             reading->error, WEFT_INVALID, "'id' is not a string of less than %d bytes",
             OIP_ID_BYTES_MAX);
     }
     if (id != NULL) {
-        (void)memcpy(request->id, json_string_value(id), json_string_length(id) + 1);
+        (void)memcpy(request->id, id->text, id->text_bytes);
+        request->id[id->text_bytes] = '\0';
     }
     enum weft_status status = read_parameters(reading, parameters);
     if (status == WEFT_OK) {
+        const struct json_node *binary = json_tree_member(tree, parameters, "binary_data_output");
         status = read_outputs(
-            reading, json_object_get(object, "outputs"),
-            json_is_true(json_object_get(parameters, "binary_data_output")));
+            reading, json_tree_member(tree, object, "outputs"),
+            json_node_is(binary, JSON_NODE_TRUE));
     }
-    return status == WEFT_OK ? read_inputs(reading, json_object_get(object, "inputs")) : status;
-}
-
-enum { JSON_BYTES_A_LETTER = 96 }; /* What jansson takes for "{},{},{}" is the most. */
-
-/*
- * jansson gets all the memory that it asks for, or the program ends: it writes past a text where
- * there is none. So it is not begun where there may be too little.
- */
-static enum weft_status load_object(
-    const struct json_rest *rest, json_t **object_out, struct weft_error *error)
-{
-    json_error_t wrong;
-    if (!memory_is_free(JSON_BYTES_A_LETTER * rest->length)) {
-        return error_set(error, WEFT_NO_MEMORY, "no memory for the request");
-    }
-    errno = 0; /* jansson does not always tell that it had no memory; malloc() does. */
-    *object_out = json_loadb(
-        rest->text, rest->length, JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL, &wrong);
-    if (*object_out != NULL) {
-        return WEFT_OK;
-    }
-    if (errno == ENOMEM) {
-        return error_set(error, WEFT_NO_MEMORY, "no memory for the request");
-    }
-    if (json_error_code(&wrong) == json_error_numeric_overflow) { /* It is JSON, but no double. */
-        return error_set(
-            error, WEFT_INVALID, "a number in the request is too large: %s", wrong.text);
-    }
-    return error_set(error, WEFT_INVALID, "the request is not JSON: %s", wrong.text);
+    return status == WEFT_OK ? read_inputs(reading, json_tree_member(tree, object, "inputs"))
+                             : status;
 }
 
 enum weft_status oip_request_read(
     const char *json, size_t length, const struct workflow *workflow,
     const struct oip_bounds *bounds, struct oip_request *request_out, struct weft_error *error)
 {
-    struct json_rest rest;
+    struct json_tree tree;
     const char *cause = NULL;
-    const enum weft_status cut = json_cut(json, length, &rest, &cause);
-    if (cut != WEFT_OK) {
-        return error_set(
-            error, cut, "%s%s", cut == WEFT_INVALID ? "the request is not JSON: " : "", cause);
+    enum weft_status status = json_tree_read(json, length, &tree, &cause);
+    if (status == WEFT_INVALID) {
+        return error_set(error, status, "the request is not JSON: %s", cause);
     }
-    json_t *object = NULL;
-    const enum weft_status loaded = load_object(&rest, &object, error);
-    if (loaded != WEFT_OK) {
-        free(rest.text);
-        return loaded;
+    if (status != WEFT_OK) { /* It is JSON if a number is too large; but not for a double. */
+        return error_set(error, status == WEFT_LIMIT ? WEFT_INVALID : status, "%s", cause);
     }
     struct oip_request request = {.bundle = bundle_create()};
     struct reading reading = {
         .workflow = workflow,
-        .rest = &rest,
+        .tree = &tree,
         .bounds = bounds,
         .request = &request,
         .error = error,
     };
-    enum weft_status status = WEFT_NO_MEMORY;
-    if (request.bundle == NULL) {
-        (void)error_set(error, status, "no memory for a request");
-    } else {
-        status = read_object(&reading, object);
-    }
-    json_decref(object);
-    free(rest.text);
+    status = request.bundle == NULL ? error_set(error, WEFT_NO_MEMORY, "no memory for a request")
+                                    : read_object(&reading);
+    json_tree_deinit(&tree);
     if (status != WEFT_OK) {
         oip_request_deinit(&request);
         return status;

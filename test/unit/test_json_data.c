@@ -1,5 +1,5 @@
-/* Covers: src/protocol/json_data.c src/protocol/json_text.c src/protocol/json_cut.c
- * src/protocol/buffer.c, src/engine/half.c
+/* Covers: src/protocol/json_data.c src/protocol/json_text.c src/protocol/buffer.c
+ * src/engine/half.c
  */
 #include "protocol/json_data.h"
 
@@ -18,7 +18,6 @@
 #include "base/rng.h"
 #include "engine/half.h"
 #include "protocol/buffer.h"
-#include "protocol/json_cut.h"
 #include "protocol/json_text.h"
 
 static uint8_t room[4096];
@@ -237,45 +236,6 @@ static void texts_are_quoted(ATTR_UNUSED void **state)
     free(buffer.bytes);
 }
 
-/* What is left of @text, and in brackets what was cut. */
-static const char *cut(const char *text)
-{
-    static char out[512];
-    struct json_rest rest;
-    const char *cause = NULL;
-    if (json_cut(text, strlen(text), &rest, &cause) != WEFT_OK) {
-        return cause;
-    }
-    (void)snprintf(out, sizeof(out), "%s", rest.text);
-    for (uint32_t i = 0; i < rest.cut_count; i++) {
-        (void)snprintf(
-            out + strlen(out), 64, " %u%.*s", rest.cuts[i].input, (int)rest.cuts[i].length,
-            rest.cuts[i].bytes);
-    }
-    free(rest.text);
-    return out;
-}
-
-static void only_the_data_of_inputs_is_cut(ATTR_UNUSED void **state)
-{
-    assert_string_equal(cut("{}"), "{}");
-    assert_string_equal(
-        cut("{\"inputs\":[{\"data\":[1,[2]],\"a\":[3]},{\"data\" : [\"]\"]}]}"),
-        "{\"inputs\":[{\"data\":null,\"a\":[3]},{\"data\" : null}]} 0[1,[2]] 1[\"]\"]");
-    assert_string_equal(
-        cut("{\"data\":[1],\"x\":[{\"data\":[2]}],\"inputs\":[[{\"data\":[3]}]]}"),
-        "{\"data\":[1],\"x\":[{\"data\":[2]}],\"inputs\":[[{\"data\":[3]}]]}");
-    assert_string_equal(
-        cut("{\"inputs\":[{\"p\":{\"data\":[1]},\"data\":5}]}"),
-        "{\"inputs\":[{\"p\":{\"data\":[1]},\"data\":5}]}");
-    assert_string_equal(cut("{\"inputs\":[{\"data\":[1}"), "an array of data is not closed");
-    assert_string_equal(cut("{\"a\":[}"), "brackets do not match");
-    assert_string_equal(cut("{\"a"), "a string is not closed");
-    assert_string_equal(cut("{\"a\\"), "a string is not closed");
-    assert_string_equal(cut("[[[[[[[[[[[[[[[[["), "nested too deeply");
-    assert_string_equal(cut("]"), "brackets do not match");
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -286,7 +246,6 @@ int main(void)
         cmocka_unit_test(data_may_be_nested_or_flat_but_not_both),
         cmocka_unit_test(texts_are_decoded),
         cmocka_unit_test(texts_are_quoted),
-        cmocka_unit_test(only_the_data_of_inputs_is_cut),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
