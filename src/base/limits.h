@@ -50,6 +50,9 @@ enum {
     /* Levels of priority above the usual one: more than clients tell apart. */
     PRIORITY_MAX = 16,
 
+    /* Editions of a repository that a node can run at once: those that jobs name, and the next. */
+    EDITIONS_MAX = 8,
+
     /* Batches that a policy may weigh against each other at one dispatch. */
     DISPATCH_CANDIDATES_MAX = 8,
 };

@@ -77,6 +77,9 @@ const struct field fault_fields[] = {
      .help =
          "the next request of it crashes every node that runs a task of it, which restarts after "
          "`for`; needs `deputies`"},
+    {"version", .form = A_NODE,
+     .help = "it has a new version of a model, which the last node has after `for`; jobs that come "
+             "when all have it are run by it"},
     {"for", FIELD_DURATION(struct fault, for_ns), .range = &reader_any_duration, .write = write_for,
      .help = "how long it lasts", .left_out = "for good"},
     {"factor", .write = write_factor, .form = "fraction or number",

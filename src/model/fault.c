@@ -10,7 +10,7 @@ uint32_t fault_drawable_kinds(void)
 {
     const uint32_t all = (UINT32_C(1) << FAULT_KIND_COUNT) - 1;
     return all & ~(UINT32_C(1) << FAULT_RESTART) & ~(UINT32_C(1) << FAULT_DRAIN) &
-           ~(UINT32_C(1) << FAULT_POISON);
+           ~(UINT32_C(1) << FAULT_POISON) & ~(UINT32_C(1) << FAULT_VERSION);
 }
 
 /* The @nth kind, from 0, of those in @kinds. */

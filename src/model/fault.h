@@ -24,7 +24,8 @@ enum { FAULTS_MAX = 1024, FAULT_RANDOMS_MAX = 8 };
     X(FAULT_FAIL_BATCHES, "fail-batches") /* worker, for, factor: so many batches fail */          \
     X(FAULT_LOSE_DEVICE, "lose-device")   /* worker: every load and batch fails from now on */     \
     X(FAULT_NO_DIRECTORY, "no-directory") /* for: the member list does not change */               \
-    X(FAULT_POISON, "poison") /* workflow, for: its next request crashes nodes that run it */
+    X(FAULT_POISON, "poison")   /* workflow, for: its next request crashes nodes that run it */    \
+    X(FAULT_VERSION, "version") /* node, for: it has a new version of a model; all get it */
 
 enum fault_kind {
 #define X(kind, name) kind,
@@ -35,7 +36,8 @@ enum fault_kind {
 
 struct fault {
     int64_t at_ns;
-    int64_t for_ns; /* How long; 0: for good. POISON: until a node that has crashed restarts. */
+    int64_t for_ns; /* How long; 0: for good. POISON: until a node that has crashed restarts.
+                       VERSION: until the last node has it. */
     enum fault_kind kind;
     uint32_t victim; /* A node, or a worker. POISON: a workflow. */
     double factor;   /* SLOW: at least 1. LOSS, FAIL_*: a probability. */

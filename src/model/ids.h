@@ -3,7 +3,8 @@
  *
  * Workers, nodes, models and workflows are small dense indices that every node of
  * a cluster agrees on. A job is named by the node that owns it, the incarnation of that node, and
- * a number which this incarnation never uses twice.
+ * a number which this incarnation never uses twice. The number also says under which edition of the
+ * repository the job was accepted: wherever its tasks go, their name goes with them.
  */
 #ifndef MODEL_IDS_H
 #define MODEL_IDS_H
@@ -19,8 +20,11 @@
 struct job_id {
     uint32_t node;        /* The owner. */
     uint32_t incarnation; /* Of the owner: each life of a node has a higher one than all before. */
-    uint64_t number;      /* From 1. 0: no job. */
+    uint64_t number;      /* Of job_number(). 0: no job. */
 };
+
+/* 65,536 changes of a repository by each of 256 nodes; 30 years of a thousand jobs per second. */
+enum { EDITION_BITS = 24, JOB_COUNT_BITS = 40 };
 
 _Static_assert(sizeof(struct job_id) == 16, "no padding: records are hashed as bytes");
 
@@ -48,6 +52,23 @@ static inline bool request_key_is_set(struct request_key key)
 static inline bool request_key_equal(struct request_key a, struct request_key b)
 {
     return a.words[0] == b.words[0] && a.words[1] == b.words[1];
+}
+
+/* The number of the job that its node counts as @count, from 1, accepted under @edition. */
+static inline uint64_t job_number(uint32_t edition, uint64_t count)
+{
+    return (uint64_t)edition << JOB_COUNT_BITS | count;
+}
+
+static inline uint32_t job_edition(struct job_id job)
+{
+    return (uint32_t)(job.number >> JOB_COUNT_BITS);
+}
+
+/* What people call the job, together with its node. */
+static inline uint64_t job_count(struct job_id job)
+{
+    return job.number & ((UINT64_C(1) << JOB_COUNT_BITS) - 1);
 }
 
 static inline bool job_equal(struct job_id a, struct job_id b)

@@ -109,6 +109,16 @@ static inline uint32_t items_bounded(uint32_t items)
     return max_u32(min_u32(items, ITEMS_MAX), 1);
 }
 
+/* Whether workers of this node can run @job as it names it. */
+static inline bool can_run_edition(const struct node *node, struct job_id job)
+{
+    bool is_held = node->edition_count == 0;
+    for (uint32_t i = 0; i < node->edition_count; i++) {
+        is_held = is_held || node->editions[i] == job_edition(job);
+    }
+    return is_held;
+}
+
 /* NULL if @worker is not one of this node's. */
 static inline struct worker *own_worker(struct node *node, uint32_t worker)
 {

@@ -116,6 +116,7 @@ static void emit_launch(struct node *node, uint32_t slot)
         .slice = batch->share.slice,
         .items = batch->items,
         .task_count = batch->task_count,
+        .edition = job_edition(visit_at(node, task_at(node, batch->tasks[0])->visit)->job),
     };
     for (uint32_t i = 0; i < batch->task_count; i++) {
         const struct task *task = task_at(node, batch->tasks[i]);

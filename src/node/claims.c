@@ -21,15 +21,17 @@ static uint32_t items_max(
     return items < UINT32_MAX ? (uint32_t)items : UINT32_MAX;
 }
 
-/* Move tickets from the head of @queue into @claim, in their order. */
+/* Move tickets of one edition from the head of @queue into @claim, in their order. */
 static void fill(struct node *node, struct home_queue *queue, struct claim *claim, uint32_t batch)
 {
+    const uint32_t edition = job_edition(ticket_at(node, queue->list.first)->job);
     uint32_t *link = &claim->tickets;
     *link = POOL_NONE;
     while (queue->count > 0 && claim->task_count < BATCH_TASKS_MAX) {
         const uint32_t slot = queue->list.first;
         struct ticket *ticket = ticket_at(node, slot);
-        if (claim->task_count > 0 && claim->items + ticket->items > batch) {
+        if (claim->task_count > 0 &&
+            (claim->items + ticket->items > batch || job_edition(ticket->job) != edition)) {
             break;
         }
         tickets_take(node, slot);

@@ -199,6 +199,13 @@ uint32_t dispatch_next_queue(const struct worker *worker, uint32_t after)
     return best == &none ? QUEUE_NONE : (uint32_t)(best - queues);
 }
 
+/* Whether tasks @a and @b may run together: jobs of two editions name two versions of a model. */
+static bool is_alike(const struct node *node, uint32_t a, uint32_t b)
+{
+    return node->edition_count < 2 || job_edition(visit_at(node, task_at(node, a)->visit)->job) ==
+                                          job_edition(visit_at(node, task_at(node, b)->visit)->job);
+}
+
 /* Move tasks from the head of a queue into @batch, as many as its config takes. */
 static void fill_batch(
     struct node *node, struct worker *worker, uint32_t number, uint32_t batch_slot)
@@ -209,7 +216,8 @@ static void fill_batch(
     while (queue->count > 0 && batch->task_count < BATCH_TASKS_MAX) {
         const uint32_t slot = queue->head;
         struct task *task = task_at(node, slot);
-        if (batch->task_count > 0 && batch->items + task->items > batch->config.batch) {
+        if (batch->task_count > 0 && (batch->items + task->items > batch->config.batch ||
+                                      !is_alike(node, batch->tasks[0], slot))) {
             break;
         }
         take_out(node, worker, number, slot);
@@ -229,7 +237,7 @@ static uint32_t batch_items(const struct node *node, const struct queue *queue, 
     uint32_t tasks = 0;
     for (uint32_t slot = queue->head; slot != POOL_NONE && tasks < BATCH_TASKS_MAX; tasks++) {
         const struct task *task = task_at(node, slot);
-        if (tasks > 0 && items + task->items > batch) {
+        if (tasks > 0 && (items + task->items > batch || !is_alike(node, queue->head, slot))) {
             break;
         }
         items += task->items;

@@ -55,6 +55,7 @@ struct effect_launch {
     uint32_t slice; /* Of a MIG instance: where it starts. */
     uint32_t items;
     uint32_t task_count;
+    uint32_t edition; /* Of the repository: all these tasks name it. */
 };
 
 struct effect {

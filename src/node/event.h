@@ -35,6 +35,7 @@ enum event_kind {
     EVENT_REPOSITORY_CHANGED, /* A model came or went. */
     EVENT_DRAIN,              /* Finish what is here, take no more. */
     EVENT_UNDER_WAY,          /* A tensor that FIND asked after is on its way from here. */
+    EVENT_EDITIONS,           /* Which editions of the repository can be run here. */
     EVENT_KINDS
 };
 
@@ -49,6 +50,7 @@ struct event_request {
     struct request_key key; /* Of a request that shall survive its owner. */
     uint64_t inputs_hash;   /* With a key: who uses it again with other inputs is refused. */
     bool is_retry;          /* With a key: the client has asked before, here or elsewhere. */
+    uint32_t edition;       /* Of the repository: all tasks of the job run as it says. */
 };
 
 /* What one task of a batch made. */
@@ -133,6 +135,10 @@ struct event {
             struct job_id job;
             uint32_t asker; /* As of FIND. */
         } under_way;
+        struct {
+            uint32_t count; /* At most EDITIONS_MAX. 0: there is but one, whatever it is. */
+            const uint32_t *editions; /* Jobs that name another are not run here. */
+        } held;
     };
 };
 

@@ -89,6 +89,9 @@ static enum reason obstacle(
     if (node->draining && message->from != node->id) {
         return REASON_DRAIN;
     }
+    if (!can_run_edition(node, message->job)) {
+        return REASON_EDITION;
+    }
     const uint32_t items =
         message->claim.count == 1 ? message->claim.items : 1; /* More can be left out. */
     const enum reason reason = cache_obstacle(node, worker, kind, items);
@@ -151,7 +154,8 @@ static void await(struct node *node, uint32_t slot, const struct message *messag
     grant->entries[index].job = message->job;
     grant->entries[index].holder = (uint16_t)holder;
     grant->entries[index].state = ENTRY_AWAITED;
-    if (!members_is_up(node->view.members, holder)) {
+    const bool is_alike = job_edition(message->job) == job_edition(grant->entries[0].job);
+    if (!members_is_up(node->view.members, holder) || !is_alike) {
         settle(node, grant, index, ENTRY_GONE);
         return;
     }

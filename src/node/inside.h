@@ -203,7 +203,7 @@ struct node {
     struct slot_list job_list; /* The oldest first. */
     struct slot_list visit_list;
     uint32_t running;
-    uint64_t job_number;
+    uint64_t job_number; /* Of the last job, without its edition. */
     uint32_t given_up;   /* Jobs, in this step: see GIVE_UP_PER_STEP. */
     uint32_t unit_count; /* Of all its devices: so many batches at most. */
     uint64_t arrival;
@@ -226,7 +226,9 @@ struct node {
     struct suspects blocked; /* Peers that take no messages now. */
     struct keys keys;
     struct early early;
-    void *question; /* Of the search that was asked for in this step. */
+    void *question;                  /* Of the search that was asked for in this step. */
+    uint32_t edition_count;          /* As in EVENT_EDITIONS. */
+    uint32_t editions[EDITIONS_MAX]; /* Likewise. */
 };
 
 #endif /* NODE_INSIDE_H */

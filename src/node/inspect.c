@@ -43,6 +43,26 @@ struct handle node_batch_input(
     return tensor_at(node, input_at(node, slot)->tensor)->handle;
 }
 
+uint32_t node_oldest_edition(const struct node *node)
+{
+    uint32_t oldest = UINT32_MAX;
+    uint32_t slot = node->job_list.first;
+    for (; slot != POOL_NONE; slot = job_at(node, slot)->link.next) {
+        oldest = min_u32(oldest, job_edition(job_at(node, slot)->id));
+    }
+    for (slot = node->visit_list.first; slot != POOL_NONE; slot = visit_at(node, slot)->link.next) {
+        oldest = min_u32(oldest, job_edition(visit_at(node, slot)->job));
+    }
+    slot = node->keys.is_on ? node->keys.list.first : POOL_NONE;
+    for (; slot != POOL_NONE; slot = keyed_at(node, slot)->link.next) {
+        const struct keyed *entry = keyed_at(node, slot);
+        if (entry->state != KEYED_ANSWERED) {
+            oldest = min_u32(oldest, job_edition(entry->job));
+        }
+    }
+    return oldest;
+}
+
 bool node_knows(const struct node *node, struct request_key key)
 {
     return keys_find(node, key) != POOL_NONE;

@@ -119,6 +119,13 @@ void jobs_place(struct node *node, uint32_t slot)
     }
 }
 
+/* What the next job is called. */
+static struct job_id next_id(const struct node *node, uint32_t edition)
+{
+    const uint64_t number = job_number(edition, node->job_number + 1);
+    return (struct job_id){node->id, node->incarnation, number};
+}
+
 void jobs_request(struct node *node, const struct event_request *request)
 {
     ASSERT(request->workflow < node->catalogue->workflow_count);
@@ -134,7 +141,7 @@ void jobs_request(struct node *node, const struct event_request *request)
     }
     const int64_t slo_ns = request->slo_ns != 0 ? request->slo_ns : workflow->slo_ns;
     const struct job_facts facts = {
-        .id = {node->id, node->incarnation, node->job_number + 1},
+        .id = next_id(node, request->edition),
         .workflow = request->workflow,
         .graph = workflow,
         .arrived_ns = now_ns(node),
@@ -165,7 +172,7 @@ uint32_t jobs_adopt(struct node *node, const struct event_request *request, int6
         return POOL_NONE;
     }
     const struct job_facts facts = {
-        .id = {node->id, node->incarnation, node->job_number + 1},
+        .id = next_id(node, request->edition),
         .workflow = request->workflow,
         .graph = workflow_at(node, request->workflow),
         .arrived_ns = now_ns(node),

@@ -6,10 +6,11 @@
 #include "node/outbox.h"
 #include "node/visits.h"
 
-struct job_id keys_receipt(struct node *node)
+struct job_id keys_receipt(struct node *node, uint32_t edition)
 {
     node->job_number++;
-    return (struct job_id){node->id, node->incarnation, node->job_number};
+    const uint64_t number = job_number(edition, node->job_number);
+    return (struct job_id){node->id, node->incarnation, number};
 }
 
 static void accept(struct node *node, uint64_t client, struct job_id job, uint32_t deputy)
@@ -117,6 +118,7 @@ void keys_adopt(struct node *node, uint32_t slot, bool is_loss)
         .priority = entry->priority,
         .slo_ns = entry->firm ? 1 : 0, /* It is firm; when, the entry says. */
         .bytes = tensor_at(node, entry->inputs)->bytes,
+        .edition = job_edition(entry->job), /* As whoever accepted it has said. */
     };
     const uint32_t job_slot = jobs_adopt(node, &request, entry->deadline_ns);
     if (job_slot == POOL_NONE) {
@@ -187,7 +189,7 @@ static void attach(struct node *node, uint32_t slot, uint64_t client)
     } else {
         keys_turn_away(node, slot, WEFT_CANCELLED, REASON_DUPLICATE);
         entry->client = client;
-        entry->receipt = keys_receipt(node);
+        entry->receipt = keys_receipt(node, job_edition(entry->job));
         accept(node, client, entry->receipt, NODE_NONE);
     }
 }
@@ -284,7 +286,7 @@ static void await(struct node *node, const struct event_request *request, uint32
     const struct workflow *workflow = workflow_at(node, request->workflow);
     const int64_t slo_ns = request->slo_ns != 0 ? request->slo_ns : workflow->slo_ns;
     const uint32_t priority = request->priority != 0 ? request->priority : workflow->priority;
-    const struct job_id receipt = keys_receipt(node);
+    const struct job_id receipt = keys_receipt(node, request->edition);
     const struct keyed given = {
         .key = request->key,
         .inputs_hash = request->inputs_hash,

@@ -87,8 +87,8 @@ void keys_turn_away(struct node *node, uint32_t slot, enum weft_status status, e
 /* Give the answer of request @slot to @peer. */
 void keys_pass_on(struct node *node, uint32_t slot, uint32_t peer);
 
-/* A name for a client that waits here for another node's job. */
-struct job_id keys_receipt(struct node *node);
+/* A name for a client that waits here for another node's job; its edition is @edition. */
+struct job_id keys_receipt(struct node *node, uint32_t edition);
 
 /* keys_peers.c: what other nodes say. */
 

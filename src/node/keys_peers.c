@@ -97,7 +97,7 @@ static void give_up(struct node *node, uint32_t slot, uint32_t peer)
     entry->client = job->client;
     entry->losses = job->losses;
     entry->inputs = job->inputs;
-    entry->receipt = keys_receipt(node);
+    entry->receipt = keys_receipt(node, job_edition(entry->job));
     entry->state = KEYED_WAITING;
     entry->deputy = peer;
     entry->deputy_incarnation = members_incarnation(node->view.members, peer);
@@ -221,7 +221,7 @@ static void forward_new(struct node *node, const struct message *message, uint32
 {
     struct keyed given = described(node, message, tensor);
     given.state = KEYED_WAITING;
-    given.receipt = keys_receipt(node);
+    given.receipt = keys_receipt(node, job_edition(message->job));
     given.job = given.receipt;
     given.follower = message->from;
     const uint32_t slot = node->draining ? POOL_NONE : keyed_add(node, &given);

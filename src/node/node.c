@@ -325,6 +325,15 @@ ATTR_COLD static void on_repository_changed(
     }
 }
 
+ATTR_COLD static void on_editions(struct node *node, const uint32_t *editions, uint32_t count)
+{
+    ASSERT(count <= EDITIONS_MAX);
+    node->edition_count = count;
+    for (uint32_t i = 0; i < count; i++) {
+        node->editions[i] = editions[i];
+    }
+}
+
 static void on_tensor(struct node *node, const struct message *message, struct handle handle)
 {
     const uint32_t tensor = tensor_take(node, handle, message->work.items, message->work.bytes);
@@ -415,6 +424,9 @@ static void apply(struct node *node, const struct event *event)
         return;
     case EVENT_DRAIN:
         on_drain(node);
+        return;
+    case EVENT_EDITIONS:
+        on_editions(node, event->held.editions, event->held.count);
         return;
     case EVENT_KINDS:
         break;

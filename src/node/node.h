@@ -119,6 +119,12 @@ struct node_counts {
 
 struct node_counts node_counts(const struct node *node);
 
+/*
+ * The oldest edition that is named at @node: by a job of its own, by one that has tasks there, by a
+ * request that it waits for or is the deputy of. UINT32_MAX: there is none.
+ */
+uint32_t node_oldest_edition(const struct node *node);
+
 /* Whether rows of @node are for @peer, another node: view/cells.h. */
 bool node_shows(const struct node *node, uint32_t peer);
 

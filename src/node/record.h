@@ -96,7 +96,8 @@ enum record_kind {
     X(REASON_CRASHED, "crashed")     /* it ended the process that ran it: it would again */        \
     X(REASON_SILENCE, "silence")     /* no node knows anything of it */                            \
     X(REASON_LATE, "deadline exceeded") /* or sure to be: it is not run any more */                \
-    X(REASON_KEY_REUSED, "key reused")  /* for a request with other inputs */
+    X(REASON_KEY_REUSED, "key reused")  /* for a request with other inputs */                      \
+    X(REASON_EDITION, "other edition")  /* the node cannot run what the job names */
 
 enum reason {
 #define X(reason, name) reason,

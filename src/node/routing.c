@@ -268,6 +268,9 @@ void routing_gathered(struct node *node, uint32_t slot)
         !can_run(node, need, task->worker)) {
         obstacle = why_none(node, need); /* It was gathered here, and no worker was found. */
     }
+    if (!can_run_edition(node, visit->job)) {
+        obstacle = REASON_EDITION;
+    }
     if (obstacle != REASON_NONE) {
         visits_fail(node, slot, obstacle);
         return;

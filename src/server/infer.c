@@ -104,7 +104,7 @@ static void set_headers(const struct infer *infer, char *extra, size_t room)
     text_put(&text, "\r\nweft-job: ");
     text_put_number(&text, infer->job.node);
     text_put(&text, ".");
-    text_put_number(&text, infer->job.number);
+    text_put_number(&text, job_count(infer->job));
     text_put(&text, "\r\n");
     if (request_key_is_set(infer->key)) {
         const char(*members)[NAME_BYTES_MAX] = infer->server->options.members;

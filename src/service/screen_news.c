@@ -93,7 +93,7 @@ static bool say_why(
     }
     const int length = snprintf(
         line, WHY_BYTES, "       why: %s explain %" PRIu32 ".%" PRIu64 "%s", screen->program,
-        job->id.node, job->id.number, screen->at);
+        job->id.node, job_count(job->id), screen->at);
     return length < WHY_BYTES && length <= (int)frame->columns;
 }
 

@@ -8,6 +8,7 @@
 #include "model/items.h"
 #include "model/sharing.h"
 #include "profile/draw.h"
+#include "sim/editions.h"
 #include "sim/inside.h"
 
 static uint32_t node_of(const struct sim *sim, uint32_t worker)
@@ -165,6 +166,7 @@ void device_launch(struct sim *sim, uint32_t node, const struct effect_launch *l
     const uint32_t model = workflow->tasks[launch->task].run;
     if (sim->options.check) {
         checkers_launch(sim, node, launch);
+        editions_check_launch(sim, node, launch);
     }
     const struct fleet_worker *spec = &sim->options.fleet->workers[launch->worker];
     struct sim_worker *device = &sim->workers[launch->worker];
@@ -250,6 +252,7 @@ static void make_outputs(struct sim *sim, const struct run *run, struct output *
             .items = items,
             .bytes = items_output_bytes(workflow, run->task, items),
         };
+        editions_note(sim, outputs[i].tensor, job_edition(task.job) + 1);
     }
 }
 

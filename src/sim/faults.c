@@ -1,5 +1,6 @@
 /* faults.c - what breaks, and how the others come to know of it. */
 #include "base/numbers.h"
+#include "sim/editions.h"
 #include "sim/inside.h"
 #include "sim/retries.h"
 
@@ -33,6 +34,7 @@ void faults_start(struct sim *sim)
             schedule(sim, fault->at_ns + fault->for_ns, payload_of(TIMED_FAULT_OVER, 0, 0, i));
         }
     }
+    editions_init(sim);
     board_allow_cuts(&sim->board, &sim->arena, partitions);
 }
 
@@ -140,6 +142,7 @@ static void restart(struct sim *sim, uint32_t node)
     }
     sim->nodes[node].fresh = true;
     nodes_boot(sim, node);
+    editions_join(sim, node);
     faults_verdict(sim); /* It joins the directory itself. */
 }
 
@@ -222,6 +225,7 @@ static void mark(struct sim *sim, const struct fault *fault, bool on)
     case FAULT_DRAIN:
     case FAULT_NO_DIRECTORY:
     case FAULT_POISON:
+    case FAULT_VERSION:
     case FAULT_KIND_COUNT:
         return; /* These are over by themselves. */
     }
@@ -256,6 +260,9 @@ void faults_begin(struct sim *sim, uint32_t number)
         return;
     case FAULT_POISON:
         sim->poison = (struct poison){.fault = fault};
+        return;
+    case FAULT_VERSION:
+        editions_begin(sim, fault->victim, fault->for_ns);
         return;
     case FAULT_SLOW:
     case FAULT_PARTITION:

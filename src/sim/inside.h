@@ -27,6 +27,7 @@ struct parcel {
     bool is_lost;    /* Its connection broke: it takes its time, but is not delivered. */
     bool is_carried; /* A node has asked, and it was counted: see network_carried.h. */
     uint8_t hop;     /* Links of its route that it has been given. */
+    uint32_t made;   /* Its tensor: editions_made(). */
     int64_t last_ns; /* When its last byte will have left those links. */
     int64_t sent_ns;
     struct message message;
@@ -91,6 +92,8 @@ struct poison {
     uint32_t crashes;
 };
 
+struct sim_editions;
+
 struct sim {
     struct sim_options options; /* Its policies are the next: a copy, with their plans. */
     struct policy_set policies;
@@ -130,7 +133,8 @@ struct sim {
     uint32_t fault_count;
     int64_t directory_away_until_ns;
     struct poison poison;
-    bool has_stops; /* Some node may stand still. */
+    struct sim_editions *editions; /* NULL: there is but one edition. */
+    bool has_stops;                /* Some node may stand still. */
     uint64_t handle;
     struct map tensors; /* Live ones, by handle, and where they are; only if checked. */
     uint64_t requests;

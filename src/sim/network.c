@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "base/numbers.h"
+#include "sim/editions.h"
 #include "sim/inside.h"
 
 static bool is_fair(const struct sim *sim)
@@ -74,6 +75,7 @@ static uint32_t pack(
     parcel->is_lost = false;
     parcel->is_carried = false;
     parcel->hop = 0;
+    parcel->made = 0;
     parcel->last_ns = 0;
     parcel->sent_ns = sim->now_ns;
     parcel->message = *message;
@@ -151,12 +153,15 @@ static void deliver_after_latency(struct sim *sim, uint32_t slot)
 }
 
 void network_send(
-    struct sim *sim, uint32_t from, uint32_t to, const struct message *message, bool has_tensor)
+    struct sim *sim, uint32_t from, uint32_t to, const struct message *message,
+    struct handle tensor)
 {
     const struct fleet *fleet = sim->options.fleet;
+    const bool has_tensor = tensor.id != 0;
     const uint32_t slot = pack(sim, from, to, message, has_tensor);
     struct route route = {0};
     if (has_tensor) {
+        ((struct parcel *)pool_at(&sim->parcels, slot))->made = editions_made(sim, tensor);
         carried_note(sim, slot);
         links_route(fleet, sim->network.rates, from, to, &route);
     }
@@ -242,6 +247,7 @@ void network_deliver(struct sim *sim, uint32_t slot)
     if (parcel->has_tensor) {
         event.kind = EVENT_TENSOR_ARRIVED;
         event.message.tensor = sim_new_tensor(sim, to);
+        editions_note(sim, event.message.tensor, parcel->made);
     }
     sim_take_step(sim, to, &event);
     pool_give(&sim->parcels, slot); /* What the step sends may move the others. */

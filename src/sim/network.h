@@ -8,6 +8,7 @@
 #define SIM_NETWORK_H
 
 #include "base/rng.h"
+#include "node/event.h"
 #include "sim/links_fair.h"
 #include "sim/links_fifo.h"
 #include "sim/network_carried.h"
@@ -47,7 +48,8 @@ void network_init(struct sim *sim);
 void network_deinit(struct sim *sim);
 
 void network_send(
-    struct sim *sim, uint32_t from, uint32_t to, const struct message *message, bool has_tensor);
+    struct sim *sim, uint32_t from, uint32_t to, const struct message *message,
+    struct handle tensor);
 
 /* Tell @node if a tensor of @job is on its way from there, because @asker wants to know. */
 ATTR_COLD void network_find(struct sim *sim, uint32_t node, struct job_id job, uint32_t asker);

@@ -1,11 +1,13 @@
 /* perform.c - what becomes of a node's effects in virtual time. */
 #include "base/numbers.h"
+#include "sim/editions.h"
 #include "sim/inside.h"
 #include "sim/retries.h"
 
 static void finish_client(struct sim *sim, uint32_t node, const struct effect_answer *answer)
 {
     const struct client *client = pool_at(&sim->clients, (uint32_t)answer->client);
+    editions_check_answer(sim, answer);
     ASSERT(
         client->job.node == node); /* Answered by its owner, once: the slot is free after this. */
     pool_give(&sim->clients, (uint32_t)answer->client);
@@ -40,7 +42,7 @@ static void send(struct sim *sim, uint32_t node, const struct effect *effect)
     if (sim->fault_count > 0 && faults_swallow(sim, node, effect->send.node)) {
         return;
     }
-    network_send(sim, node, effect->send.node, &effect->send.message, effect->kind == EFFECT_MOVE);
+    network_send(sim, node, effect->send.node, &effect->send.message, effect->send.tensor);
 }
 
 static void perform(struct sim *sim, uint32_t node, const struct effect *effect)
@@ -51,7 +53,8 @@ static void perform(struct sim *sim, uint32_t node, const struct effect *effect)
         ASSERT(client->job.node == effect->accept.job.node);
         client->job = effect->accept.job;
         if (sim->options.has_deputies) {
-            retries_accepted(sim, (uint32_t)effect->accept.client, effect->accept.deputy);
+            retries_accepted(
+                sim, (uint32_t)effect->accept.client, effect->accept.job, effect->accept.deputy);
         }
         return;
     }

@@ -40,13 +40,14 @@ bool retries_has_asked(const struct sim *sim, uint32_t slot)
     return keyed_at(sim, slot)->has_asked;
 }
 
-void retries_accepted(struct sim *sim, uint32_t slot, uint32_t deputy)
+void retries_accepted(struct sim *sim, uint32_t slot, struct job_id job, uint32_t deputy)
 {
     struct keyed_client *keyed = keyed_at(sim, slot);
     const bool has_died = deputy != NODE_NONE && sim->nodes[deputy].node == NULL; /* Since. */
     keyed->deputy = has_died ? NODE_NONE : deputy;
     if (keyed->deputy != NODE_NONE) {
         keyed->deputy_incarnation = sim->nodes[deputy].incarnation;
+        keyed->edition = job_edition(job);
     }
 }
 
@@ -91,6 +92,19 @@ void retries_again(struct sim *sim, uint32_t slot, uint32_t wanted)
     sim_ask(sim, slot, node, &arrival);
 }
 
+/* The deputy of a request goes on with the edition that its owner has accepted it under. */
+static void check_taken_over(const struct sim *sim, const struct record *record)
+{
+    for (uint32_t slot = 0; slot < sim->clients.capacity; slot++) {
+        const struct keyed_client *keyed = keyed_at(sim, slot);
+        if (pool_is_taken(&sim->clients, slot) && keyed->deputy == record->node &&
+            keyed->deputy_incarnation == sim->nodes[record->node].incarnation &&
+            node_owns(sim->nodes[record->node].node, record->job, retries_key(sim, slot))) {
+            ASSERT(keyed->edition == job_edition(record->job));
+        }
+    }
+}
+
 void retries_note(struct sim *sim, const struct record *record)
 {
     const uint64_t key = job_key(record->job);
@@ -107,6 +121,8 @@ void retries_note(struct sim *sim, const struct record *record)
                                                      key_of(sim, sim->poison.number)),
         };
         map_put(&sim->open_slots, key, slot);
+    } else if (record->kind == RECORD_TAKEN_OVER && sim->options.check) {
+        check_taken_over(sim, record);
     } else if (record->kind == RECORD_ANSWERED) {
         ASSERT(
             record->reason != REASON_NONE ||

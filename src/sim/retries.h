@@ -13,6 +13,7 @@ struct keyed_client {
     uint32_t items;
     uint32_t deputy; /* Of its owner, as that has said; NODE_NONE: none, or not known. */
     uint32_t deputy_incarnation;
+    uint32_t edition; /* That the job names which its deputy knows of. */
     bool has_asked;
 };
 
@@ -26,7 +27,7 @@ struct open_job {
 
 struct request_key retries_key(const struct sim *sim, uint32_t slot);
 void retries_begin(struct sim *sim, uint32_t slot, const struct arrival *arrival);
-void retries_accepted(struct sim *sim, uint32_t slot, uint32_t deputy);
+void retries_accepted(struct sim *sim, uint32_t slot, struct job_id job, uint32_t deputy);
 /* Client @slot asks again, @after_ns from now: @node, or with NODE_NONE any. */
 void retries_leave(struct sim *sim, uint32_t slot, uint32_t node, int64_t after_ns);
 void retries_again(struct sim *sim, uint32_t slot, uint32_t node);

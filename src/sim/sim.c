@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "sim/editions.h"
 #include "sim/inside.h"
 #include "sim/retries.h"
 
@@ -132,6 +133,7 @@ void sim_destroy(struct sim *sim)
     pool_deinit(&sim->scripted);
     network_deinit(sim);
     map_deinit(&sim->tensors);
+    editions_deinit(sim);
     event_queue_deinit(&sim->queue);
     searches_deinit(sim);
     free(sim->run_of_batch);
@@ -170,6 +172,7 @@ void sim_drop_tensor(struct sim *sim, uint32_t node, struct handle tensor)
     if (sim->options.check) {
         ASSERT(map_get(&sim->tensors, tensor.id) == node); /* It is there, and once. */
         (void)map_remove(&sim->tensors, tensor.id);
+        editions_forget(sim, tensor);
     }
 }
 
@@ -266,6 +269,7 @@ void sim_ask(struct sim *sim, uint32_t slot, uint32_t node, const struct arrival
         .slo_ns = sim->options.arrivals->deadline_ns,
         .inputs = sim_new_tensor(sim, node),
         .bytes = sim->options.catalogue->workflows[arrival->workflow]->input_bytes,
+        .edition = editions_served(sim, node),
     };
     if (sim->options.has_deputies) {
         event.request.key = retries_key(sim, slot);
@@ -297,8 +301,7 @@ static void hang_up(struct sim *sim, uint32_t slot)
         hang_up_at(sim, slot, stopped_until_ns);
         return;
     }
-    struct event event = {.kind = EVENT_CANCEL};
-    event.cancel = client->job;
+    struct event event = {.kind = EVENT_CANCEL, .cancel = client->job};
     sim_step(sim, client->job.node, &event);
 }
 
@@ -378,9 +381,7 @@ static bool is_current(const struct sim *sim, uint32_t worker, uint32_t incarnat
 
 static void on_shaped(struct sim *sim, uint32_t worker, uint32_t gpu)
 {
-    struct event event = {.kind = EVENT_SHARE_READY};
-    event.share.worker = worker;
-    event.share.name = gpu;
+    struct event event = {.kind = EVENT_SHARE_READY, .share = {.worker = worker, .name = gpu}};
     sim_step(sim, sim->options.fleet->workers[worker].node, &event);
 }
 
@@ -413,6 +414,7 @@ static uint32_t receiver_of(
     case TIMED_SCRIPT:
         return ((const struct scripted *)pool_at(&sim->scripted, large))->node;
     case TIMED_HINT:
+    case TIMED_EDITION:
         return small;
     case TIMED_ARRIVAL:
     case TIMED_REQUEST:
@@ -465,6 +467,9 @@ static void handle(struct sim *sim, uint64_t payload)
         return;
     case TIMED_RETRY:
         retries_again(sim, large, small);
+        return;
+    case TIMED_EDITION:
+        editions_look(sim, small);
         return;
     case TIMED_TIMER:
         on_timer(sim, incarnation, small, large);

@@ -27,6 +27,7 @@ enum timed_kind {
     TIMED_FAULT_OVER, /* number of the fault. */
     TIMED_HANG_UP,    /* slot of a client, who has waited for long enough. */
     TIMED_RETRY,      /* node or none, slot of a client, who asks again. */
+    TIMED_EDITION,    /* node: it looks at what the others say of editions. */
 };
 
 /* kind : 6, incarnation : 8, small : 18, large : 32 */

@@ -153,7 +153,7 @@ static uint64_t task_key(const struct record *record)
 
 static void add_job(struct text *text, const struct record *record)
 {
-    text_add(text, "\"%" PRIu32 ".%" PRIu64 "\"", record->job.node, record->job.number);
+    text_add(text, "\"%" PRIu32 ".%" PRIu64 "\"", record->job.node, job_count(record->job));
 }
 
 static const char *task_name(

@@ -88,7 +88,8 @@ size_t trace_json(
     trace_json_string(&text, "kind", record_kind_name(record->kind));
     if (record->job.number != 0) {
         text_add(
-            &text, ",\"job\":\"%" PRIu32 ".%" PRIu64 "\"", record->job.node, record->job.number);
+            &text, ",\"job\":\"%" PRIu32 ".%" PRIu64 "\"", record->job.node,
+            job_count(record->job));
     }
     add_names(&text, record, catalogue);
     if (record->worker != WORKER_NONE) {

@@ -54,7 +54,7 @@ static bool has_passed(const struct recent *recent, uint32_t node, uint64_t numb
 {
     for (uint64_t i = first_kept(recent); i < recent->count; i++) {
         const struct job_id *job = &at(recent, i)->job;
-        if (job->node == node && job->number >= number) {
+        if (job->node == node && job_count(*job) >= number) {
             return true;
         }
     }
@@ -66,7 +66,7 @@ static struct own find_own(const struct recent *recent, uint32_t node, uint64_t 
     struct own own = {.count = 0};
     for (uint64_t i = first_kept(recent); i < recent->count; i++) {
         const struct record *record = at(recent, i);
-        if (record->job.node != node || record->job.number != number) {
+        if (record->job.node != node || job_count(record->job) != number) {
             continue;
         }
         if (own.count > 0 && own.items[0]->job.incarnation != record->job.incarnation) {

@@ -100,7 +100,7 @@ static void add_subject(
     struct text *text, const struct record *record, const struct catalogue *catalogue)
 {
     if (record->job.number != 0) {
-        text_add(text, " job %" PRIu32 ".%" PRIu64, record->job.node, record->job.number);
+        text_add(text, " job %" PRIu32 ".%" PRIu64, record->job.node, job_count(record->job));
     }
     const struct workflow *workflow = value_workflow(record, catalogue);
     if (workflow != NULL) {

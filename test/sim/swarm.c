@@ -425,6 +425,23 @@ static void draw_poison(struct swarm *swarm, uint64_t seed)
     swarm->faults[0].victim = draw(&rng, 0, swarm->catalogue->workflow_count - 1);
 }
 
+/* In some runs, new versions come while others break; from a stream of its own. */
+static void draw_versions(struct swarm *swarm, uint64_t seed)
+{
+    struct rng rng = rng_stream(seed, RNG_TEST, 14);
+    const uint32_t count = draw(&rng, 0, 2) > 0 ? 0 : draw(&rng, 1, 5);
+    int64_t at_ns = 0;
+    for (uint32_t i = 0; i < count && swarm->options.fault_count < SWARM_FAULTS_MAX; i++) {
+        at_ns += draw(&rng, 1, 1500) * INT64_C(1000000);
+        swarm->faults[swarm->options.fault_count++] = (struct fault){
+            .kind = FAULT_VERSION,
+            .at_ns = at_ns,
+            .for_ns = draw(&rng, 0, 1500) * INT64_C(1000000),
+            .victim = draw(&rng, 0, swarm->fleet->node_count - 1),
+        };
+    }
+}
+
 /* In half of the runs, not by Poisson; from a stream of its own. */
 static void draw_arrivals(struct swarm *swarm, uint64_t seed)
 {
@@ -623,6 +640,7 @@ void swarm_draw(struct swarm *swarm, uint64_t seed)
     swarm->options.noise = draw(&rng, 0, 5) * 0.1;
     draw_faults(swarm, &rng);
     draw_black_out(swarm, seed);
+    draw_versions(swarm, seed);
     draw_random_faults(swarm, seed);
     draw_admission(swarm, seed);
     draw_arrivals(swarm, seed);

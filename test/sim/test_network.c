@@ -89,7 +89,8 @@ static void play(struct stage *stage, const struct sent *sent, uint32_t count)
             .kind = MESSAGE_INPUT, .task = i, .work = {.bytes = sent[i].bytes}};
         play_until(stage->sim, sent[i].at_ns, came_ns);
         stage->sim->now_ns = sent[i].at_ns;
-        network_send(stage->sim, sent[i].from, sent[i].to, &message, /* has_tensor */ true);
+        network_send(
+            stage->sim, sent[i].from, sent[i].to, &message, (struct handle){.id = UINT64_MAX});
     }
     play_until(stage->sim, INT64_MAX, came_ns);
     for (uint32_t i = 0; i < count; i++) {

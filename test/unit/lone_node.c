@@ -373,6 +373,7 @@ struct job_id lone_request(struct lone *lone, enum lone_workflow workflow)
     event.request.key = lone->key;
     event.request.inputs_hash = lone->inputs_hash;
     event.request.is_retry = lone->is_retry;
+    event.request.edition = lone->edition;
     event.request.inputs = give_handle(lone);
     event.request.bytes = lone->input_bytes == 0 ? MB(1) : lone->input_bytes;
     lone_step(lone, &event);
@@ -470,6 +471,15 @@ void lone_repository(struct lone *lone, enum lone_model model, bool available)
     struct event event = {.kind = EVENT_REPOSITORY_CHANGED};
     event.repository.model = model;
     event.repository.available = available;
+    lone_step(lone, &event);
+}
+
+void lone_editions(struct lone *lone, uint32_t a, uint32_t b)
+{
+    const uint32_t held[] = {a, b};
+    struct event event = {.kind = EVENT_EDITIONS};
+    event.held.count = 2;
+    event.held.editions = held;
     lone_step(lone, &event);
 }
 

@@ -87,6 +87,7 @@ struct lone {
     struct request_key key;                /* That they have. */
     uint64_t inputs_hash;                  /* Likewise. */
     bool is_retry;                         /* Their clients have asked before. */
+    uint32_t edition;                      /* Under which they are accepted. */
     uint64_t input_bytes;                  /* Of their inputs. 0: MB(1). */
     uint64_t clients;                      /* That have asked so far. */
     uint32_t answers;                      /* Refusals too, of all steps. */
@@ -132,6 +133,9 @@ void lone_answer(struct lone *lone, struct job_id job, uint32_t sink);
 void lone_members(struct lone *lone, uint64_t epoch, uint64_t up, uint64_t fresh);
 void lone_hint(struct lone *lone, uint32_t node, enum peer_hint hint);
 void lone_repository(struct lone *lone, enum lone_model model, bool available);
+
+/* The node can run jobs of editions @a and @b. */
+void lone_editions(struct lone *lone, uint32_t a, uint32_t b);
 
 /* Whether something of @kind has been asked for and not been given. */
 bool lone_is_asked(const struct lone *lone, enum effect_kind kind);
