@@ -2,14 +2,28 @@
  * artifact.h - what stands behind the models of a catalogue: files that engines run.
  *
  * A repository fills the table once, before engines are made; from then on it is only
- * read, by any thread.
+ * read, by any thread, but for the versions. Those the host's thread may change.
  */
 #ifndef ENGINE_ARTIFACT_H
 #define ENGINE_ARTIFACT_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/limits.h"
+
+/* Of one model that can be in memory at once. */
+enum { ARTIFACT_VERSIONS_MAX = 4 };
+
+/* Which version of a model the editions of a repository mean, oldest first. */
+struct artifact_versions {
+    uint32_t count; /* 0: whatever the edition, the file of the table. */
+    struct artifact_version {
+        uint32_t edition; /* From this one on, to before that of the next. */
+        uint32_t version; /* Its folder. */
+    } items[ARTIFACT_VERSIONS_MAX];
+};
 
 enum artifact_kind {
     ARTIFACT_NONE,     /* There is no file: only an engine that pretends can run it, or a GPU. */
@@ -26,6 +40,7 @@ struct artifact {
     int64_t run_ns_max;            /* FUNCTION: of a call. 0: as struct function_limits says. */
     uint32_t batch_max; /* ONNX: items of one run at most. 0: no limit, 1: never batched. */
     uint64_t bytes;     /* ONNX: what it occupied when it was loaded alone. 0: unknown. */
+    struct artifact_versions versions; /* ONNX: what the next load brings. */
 };
 
 /* By model number of the catalogue. */
@@ -33,5 +48,14 @@ struct artifacts {
     uint32_t count;
     struct artifact *items;
 };
+
+/*
+ * The file of @version of @artifact, which lies in a folder of that name beside the one of the
+ * table; 0 is that itself. False if there is no room for it.
+ */
+bool artifact_path(const struct artifact *artifact, uint32_t version, char *out, size_t room);
+
+/* Which of @versions @edition means; ARTIFACT_VERSIONS_MAX: none. */
+uint32_t artifact_version_at(const struct artifact_versions *versions, uint32_t edition);
 
 #endif /* ENGINE_ARTIFACT_H */

@@ -92,12 +92,20 @@ void local_release(struct engine_local *engine, struct local_model *model)
         return;
     }
     struct operation *unload = model->unload;
-    if (model->onnx != NULL && unload != NULL) {
-        local_sleep(&engine->workers[unload->worker], unload->model, model->onnx);
-    } else {
-        onnx_model_unload(model->onnx);
+    const bool has_any = model->onnx[0] != NULL;
+    for (uint32_t i = 0; i < ARTIFACT_VERSIONS_MAX; i++) {
+        const uint32_t version = model->versions.items[i].version;
+        if (model->onnx[i] == NULL || local_is_again(model, i)) {
+            continue;
+        }
+        if (unload != NULL) {
+            const uint32_t place = local_place(unload->model, version);
+            local_sleep(&engine->workers[unload->worker], place, model->onnx[i]);
+        } else {
+            onnx_model_unload(model->onnx[i]);
+        }
     }
-    if (model->onnx != NULL) {
+    if (has_any) {
         ort_memory_trim();
         segments_trim();
     }
@@ -114,6 +122,7 @@ static void local_load(struct engine *base, uint32_t worker, uint32_t model)
     ASSERT(engine->workers[worker].resident[model] == NULL);
     struct operation *operation = begin(engine, ENGINE_LOADED, worker);
     operation->model = model;
+    operation->versions = engine->artifacts->items[model].versions;
     operation->next_open = engine->loads;
     engine->loads = operation;
     queue_push(&engine->workers[worker].loads, &operation->queued);
@@ -286,8 +295,11 @@ static void tell_loaded(struct engine_local *engine, struct operation *operation
     if (loaded == NULL) {
         done.status = operation->error.status;
         done.message = operation->error.message;
-    } else if (loaded->onnx != NULL) {
-        done.bytes = bytes_of(engine, operation->model, loaded->onnx);
+    }
+    for (uint32_t i = 0; loaded != NULL && i < ARTIFACT_VERSIONS_MAX; i++) {
+        if (loaded->onnx[i] != NULL && !local_is_again(loaded, i)) {
+            done.bytes += bytes_of(engine, operation->model, loaded->onnx[i]);
+        }
     }
     engine->workers[operation->worker].resident[operation->model] = loaded;
     engine->base.host.done(engine->base.host.context, &done);

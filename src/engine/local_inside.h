@@ -22,8 +22,10 @@
 /* A model in the memory of a worker. Shared by the worker and the batches that use it. */
 struct local_model {
     atomic_uint references;
-    struct onnx_model *onnx;  /* NULL: a function, which occupies nothing to speak of. */
-    struct operation *unload; /* To be told when it is gone. NULL: none. */
+    struct artifact_versions versions;
+    struct onnx_model *onnx[ARTIFACT_VERSIONS_MAX]; /* By version; one that comes again is the same.
+                                                       NULL: a function, which occupies nothing. */
+    struct operation *unload;                       /* To be told when it is gone. NULL: none. */
 };
 
 /* A task of a batch. */
@@ -38,12 +40,13 @@ struct operation {
     struct queued queued; /* First. */
     enum engine_done_kind kind;
     uint32_t worker;
-    uint32_t model;             /* LOADED, UNLOADED. */
-    uint32_t gpu;               /* SHAPED. */
-    bool is_silent;             /* UNLOADED: no order waits for it. */
-    atomic_bool is_cancelled;   /* Ends in no done. */
-    struct weft_error error;    /* LOADED: why it could not be. */
-    struct local_model *loaded; /* LOADED: the outcome. UNLOADED: what is to go. */
+    uint32_t model;                    /* LOADED, UNLOADED. */
+    uint32_t gpu;                      /* SHAPED. */
+    bool is_silent;                    /* UNLOADED: no order waits for it. */
+    atomic_bool is_cancelled;          /* Ends in no done. */
+    struct weft_error error;           /* LOADED: why it could not be. */
+    struct local_model *loaded;        /* LOADED: the outcome. UNLOADED: what is to go. */
+    struct artifact_versions versions; /* LOADED: what is to come. */
 
     struct operation *next_open; /* Of loads or runs not yet told of; on the host's thread. */
 
@@ -76,7 +79,7 @@ struct local_worker {
     bool has_loader;
     struct engine_local *engine;
     struct local_model **resident; /* By model; on the host's thread. */
-    struct onnx_model **asleep;    /* By model: see local_sleep.c. */
+    struct onnx_model **asleep;    /* By local_place(): see local_sleep.c. */
     uint64_t sleeps;               /* How many ever. */
 };
 
@@ -91,8 +94,8 @@ struct engine_local {
     struct local_worker *workers;
 
     pthread_mutex_t digest_lock;
-    struct onnx_digest *digests; /* By model. */
-    struct onnx_shown *rows;     /* By model. */
+    struct onnx_digest *digests; /* By local_place(). */
+    struct onnx_shown *rows;     /* The same. */
     pthread_mutex_t sleep_lock;  /* Of what sleeps on all workers. */
 
     struct queue done;     /* What threads have ended. */
@@ -103,6 +106,28 @@ struct engine_local {
     struct operation *runs;  /* Batches not yet told of. */
     struct operation *loads; /* The same. */
 };
+
+/* Where what is known of @version of model @number is kept; those far apart share a place. */
+static inline uint32_t local_place(uint32_t number, uint32_t version)
+{
+    return number * ARTIFACT_VERSIONS_MAX + version % ARTIFACT_VERSIONS_MAX;
+}
+
+/* Of all models. */
+static inline uint32_t local_place_count(const struct engine_local *engine)
+{
+    return engine->artifacts->count * ARTIFACT_VERSIONS_MAX;
+}
+
+/* Whether @model has number @index of its versions already before that. */
+static inline bool local_is_again(const struct local_model *model, uint32_t index)
+{
+    bool is_again = false;
+    for (uint32_t i = 0; i < index; i++) {
+        is_again = is_again || model->onnx[i] == model->onnx[index];
+    }
+    return is_again;
+}
 
 /* local.c */
 
@@ -129,16 +154,15 @@ void local_destroy(struct engine *engine);
 /* local_load.c: the thread of @worker, a struct local_worker, that loads. */
 void *local_loader_main(void *worker);
 
-/* local_sleep.c: keep @model, number @number of @worker, which has left memory, for its next load.
- */
-void local_sleep(struct local_worker *worker, uint32_t number, struct onnx_model *model);
+/* local_sleep.c: keep @model, at @place of @worker, which has left memory, for its next load. */
+void local_sleep(struct local_worker *worker, uint32_t place, struct onnx_model *model);
 
 /*
- * Model @number of @worker, brought back into memory; NULL if it does not sleep there, or is not
- * what @digest says its file is now.
+ * The model at @place of @worker, brought back into memory; NULL if it does not sleep there, or is
+ * not what @digest says its file is now.
  */
 struct onnx_model *local_wake(
-    struct local_worker *worker, uint32_t number, const struct onnx_digest *digest);
+    struct local_worker *worker, uint32_t place, const struct onnx_digest *digest);
 
 /* End all that sleep on @worker. */
 void local_end_sleepers(struct local_worker *worker);

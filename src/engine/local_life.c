@@ -117,7 +117,7 @@ static bool start_worker(struct engine_local *engine, uint32_t number, uint32_t 
     queue_init(&worker->runs);
     worker->engine = engine;
     worker->resident = memory_zeroed(engine->artifacts->count + 1, sizeof(struct local_model *));
-    worker->asleep = memory_zeroed(engine->artifacts->count + 1, sizeof(struct onnx_model *));
+    worker->asleep = memory_zeroed(local_place_count(engine) + 1, sizeof(struct onnx_model *));
     worker->runners = memory_zeroed(count, sizeof(*worker->runners));
     worker->has_loader = pthread_create(&worker->loader, NULL, local_loader_main, worker) == 0;
     bool is_good = worker->has_loader;
@@ -176,8 +176,8 @@ enum weft_status engine_local_create(
     (void)pthread_mutex_init(&engine->sleep_lock, NULL);
     queue_init(&engine->done);
     engine->workers = memory_zeroed(options->fleet->worker_count, sizeof(*engine->workers));
-    engine->digests = memory_zeroed(options->artifacts->count + 1, sizeof(*engine->digests));
-    engine->rows = memory_zeroed(options->artifacts->count + 1, sizeof(*engine->rows));
+    engine->digests = memory_zeroed(local_place_count(engine) + 1, sizeof(*engine->digests));
+    engine->rows = memory_zeroed(local_place_count(engine) + 1, sizeof(*engine->rows));
     engine->lock = options->lock;
     engine->fetch = options->fetch;
     if (options->loop != NULL) {

@@ -77,10 +77,18 @@ static void prepare(struct local_runner *runner, const struct ort *ort)
     }
 }
 
-static void run_models(struct stage *stage, uint32_t index)
+/* The version of number @index of the task's models that the jobs of the batch name; or NULL. */
+static struct onnx_model *version_of(const struct operation *operation, uint32_t index)
+{
+    const struct local_model *model = operation->models[index];
+    const uint32_t edition = job_edition(operation->batch.tasks[0].job);
+    const uint32_t at = artifact_version_at(&model->versions, edition);
+    return at < ARTIFACT_VERSIONS_MAX ? model->onnx[at] : NULL;
+}
+
+static void run_models(struct stage *stage, uint32_t index, struct onnx_model *model)
 {
     struct operation *operation = stage->operation;
-    struct onnx_model *model = operation->models[index]->onnx;
     uint32_t order[BATCH_TASKS_MAX];
     uint32_t count = 0;
     prepare(stage->runner, model->ort);
@@ -117,11 +125,14 @@ static enum weft_status run_for_function(
            strcmp(stage->engine->catalogue->models[stage->kind->models[index]], name) != 0) {
         index++;
     }
-    if (index == stage->kind->model_count || operation->models[index]->onnx == NULL) {
+    if (index == stage->kind->model_count || operation->models[index]->onnx[0] == NULL) {
         return error_set(
             error, WEFT_NOT_FOUND, "task '%s' does not list model '%s'", stage->kind->name, name);
     }
-    struct onnx_model *model = operation->models[index]->onnx;
+    struct onnx_model *model = version_of(operation, index);
+    if (model == NULL) {
+        return error_set(error, WEFT_FAILED, "the version of '%s' is not here", name);
+    }
     struct onnx_task task = {.inputs = inputs, .input_count = input_count};
     struct onnx_usage usage;
     prepare(stage->runner, model->ort);
@@ -189,8 +200,14 @@ static void run_batch(struct stage *stage)
     struct weft_error error = {.status = WEFT_OK};
     if (artifact->kind == ARTIFACT_FUNCTION) {
         run_functions(stage, artifact);
+    } else if (
+        artifact->kind == ARTIFACT_ONNX && index < stage->kind->model_count &&
+        version_of(operation, index) != NULL) {
+        run_models(stage, index, version_of(operation, index));
     } else if (artifact->kind == ARTIFACT_ONNX && index < stage->kind->model_count) {
-        run_models(stage, index);
+        (void)error_set(
+            &error, WEFT_FAILED, "the version of '%s' is not here",
+            stage->engine->catalogue->models[stage->kind->run]);
     } else {
         (void)error_set(
             &error, WEFT_INVALID, "no engine here can run '%s'",

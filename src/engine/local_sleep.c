@@ -15,7 +15,7 @@
 static bool is_over(const struct local_worker *worker)
 {
     uint64_t bytes = 0;
-    for (uint32_t i = 0; i < worker->engine->artifacts->count; i++) {
+    for (uint32_t i = 0; i < local_place_count(worker->engine); i++) {
         bytes += worker->asleep[i] == NULL ? 0 : onnx_model_bytes_asleep(worker->asleep[i]);
     }
     return bytes > SLEEP_BYTES_MAX;
@@ -25,7 +25,7 @@ static bool is_over(const struct local_worker *worker)
 static struct onnx_model *take_oldest(struct local_worker *worker)
 {
     struct onnx_model **oldest = NULL;
-    for (uint32_t i = 0; i < worker->engine->artifacts->count; i++) {
+    for (uint32_t i = 0; i < local_place_count(worker->engine); i++) {
         struct onnx_model **at = &worker->asleep[i];
         if (*at != NULL && (oldest == NULL || (*at)->slept < (*oldest)->slept)) {
             oldest = at;
@@ -39,15 +39,15 @@ static struct onnx_model *take_oldest(struct local_worker *worker)
     return model;
 }
 
-void local_sleep(struct local_worker *worker, uint32_t number, struct onnx_model *model)
+void local_sleep(struct local_worker *worker, uint32_t place, struct onnx_model *model)
 {
     if (!onnx_model_sleep(model)) {
         onnx_model_unload(model);
         return;
     }
     (void)pthread_mutex_lock(&worker->engine->sleep_lock);
-    struct onnx_model *ended = worker->asleep[number];
-    worker->asleep[number] = model;
+    struct onnx_model *ended = worker->asleep[place];
+    worker->asleep[place] = model;
     model->slept = ++worker->sleeps;
     for (; ended != NULL || is_over(worker); ended = NULL) {
         onnx_model_unload(ended != NULL ? ended : take_oldest(worker));
@@ -56,11 +56,11 @@ void local_sleep(struct local_worker *worker, uint32_t number, struct onnx_model
 }
 
 struct onnx_model *local_wake(
-    struct local_worker *worker, uint32_t number, const struct onnx_digest *digest)
+    struct local_worker *worker, uint32_t place, const struct onnx_digest *digest)
 {
     (void)pthread_mutex_lock(&worker->engine->sleep_lock);
-    struct onnx_model *model = worker->asleep[number];
-    worker->asleep[number] = NULL;
+    struct onnx_model *model = worker->asleep[place];
+    worker->asleep[place] = NULL;
     (void)pthread_mutex_unlock(&worker->engine->sleep_lock);
     if (model != NULL && memcmp(model->digest.hash, digest->hash, sizeof(digest->hash)) != 0) {
         onnx_model_unload(model);

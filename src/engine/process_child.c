@@ -246,10 +246,14 @@ static bool is_on_gpu(const struct process_child_options *options, uint32_t work
     return options->cuda != NULL && options->fleet->workers[worker].sharing == SHARES_SM;
 }
 
-static void load(struct child *child, const struct process_order *order)
+static void load(
+    struct child *child, const struct process_order *order, struct packet_reader *reader)
 {
     struct held_model *model = model_of(child, order->worker, order->model);
-    child->options->artifacts->items[order->model].bytes = order->bytes;
+    struct artifact *artifact = &child->options->artifacts->items[order->model];
+    artifact->bytes = order->bytes;
+    reader_take(reader, &artifact->versions, sizeof(artifact->versions));
+    ASSERT(!reader->is_bad);
     model->number = order->number;
     model->is_loading = true;
     if (order->was_resident != 0 && is_on_gpu(child->options, child->worker)) {
@@ -381,7 +385,7 @@ static void obey(struct child *child, struct received *received)
     ASSERT(!reader.is_bad);
     switch ((enum process_order_kind)received->kind) {
     case ORDER_LOAD:
-        load(child, &order);
+        load(child, &order, &reader);
         return;
     case ORDER_CANCEL_LOAD:
         cancel_load(child, &order);

@@ -5,8 +5,9 @@
  * engine.h, the reports are what engine_host is told. Everything under way has a number of its
  * own, so that what crosses a cancellation on the way is not mistaken for something newer.
  *
- *     to there:     HELLO, LOAD, CANCEL_LOAD, UNLOAD, RESHAPE, CANCEL, KEEPER; LAUNCH with inputs
- *     from there:   HELLO, LOADED, UNLOADED, SHAPED, RAN and AHEAD with outputs, STOPPED, LOST
+ *     to there:     HELLO, LOAD with the versions that it brings, CANCEL_LOAD, UNLOAD, RESHAPE,
+ * CANCEL, KEEPER; LAUNCH with inputs from there:   HELLO, LOADED, UNLOADED, SHAPED, RAN and AHEAD
+ * with outputs, STOPPED, LOST
  *
  * Launches have a socket to themselves, from which the threads that run batches read: no other
  * thread stands between an order to run and the run.

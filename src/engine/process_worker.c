@@ -108,6 +108,9 @@ void process_worker_load(struct process_worker *worker, uint32_t place)
     };
     packet_start(&engine->packet, ORDER_LOAD);
     packet_put(&engine->packet, &order, sizeof(order));
+    packet_put(
+        &engine->packet, &engine->artifacts->items[model].versions,
+        sizeof(struct artifact_versions));
     process_worker_send(worker);
 }
 
