@@ -13,48 +13,46 @@ static bool answer_has(const struct workflow *workflow, uint32_t task, const cha
     return workflow->result_count == 0;
 }
 
-/* Whether one of those after @edge->to, which hands on what it is given, takes @name. */
-static bool passes_on(const struct edge_part *edge, const char *name)
+/* Whether the ports of @to take output @name of @from; so they do where there are none. */
+static bool ports_take(
+    const struct workflow *workflow, uint32_t from, uint32_t to, const char *name,
+    bool *has_ports_out)
 {
-    const struct workflow *workflow = edge->workflow;
-    const struct workflow_task *task = &workflow->tasks[edge->to];
-    if (task->out_count == 0) {
-        return answer_has(workflow, edge->to, name);
-    }
-    for (uint32_t i = 0; i < task->out_count; i++) {
-        const struct edge_part next = {
-            .workflow = workflow,
-            .from = edge->to,
-            .to = workflow_out(workflow, edge->to, i)->to,
-            .pass = edge->pass,
-        };
-        if (edge_part_has(&next, name)) { /* As deep as the graph. */
+    *has_ports_out = false;
+    for (uint32_t i = 0; i < workflow->port_count; i++) {
+        const struct workflow_port *port = &workflow->ports[i];
+        *has_ports_out = *has_ports_out || port->task == to;
+        if (port->task == to && port->from == from && strcmp(port->output, name) == 0) {
             return true;
         }
     }
-    return false;
+    return !*has_ports_out;
+}
+
+/* Whether one of those after @task, which hands on what it is given, takes @name. */
+static bool is_passed_on(const struct workflow *workflow, uint32_t task, const char *name)
+{
+    const uint32_t count = workflow->tasks[task].out_count;
+    bool is_taken = count == 0 && answer_has(workflow, task, name);
+    for (uint32_t i = 0; i < count && !is_taken; i++) {
+        bool has_ports; /* One that hands on again gets everything. */
+        is_taken =
+            ports_take(workflow, task, workflow_out(workflow, task, i)->to, name, &has_ports);
+    }
+    return is_taken;
 }
 
 bool edge_part_has(const struct edge_part *edge, const char *name)
 {
     const struct workflow *workflow = edge->workflow;
-    bool has_ports = false;
+    bool has_ports;
     if (edge->to == TASK_NONE) {
         return answer_has(workflow, edge->from, name);
     }
-    for (uint32_t i = 0; i < workflow->port_count; i++) {
-        const struct workflow_port *port = &workflow->ports[i];
-        if (port->task == edge->to) {
-            has_ports = true;
-            if (port->from == edge->from && strcmp(port->output, name) == 0) {
-                return true;
-            }
-        }
-    }
-    if (has_ports) {
-        return false;
-    }
-    return workflow->tasks[edge->to].run != edge->pass || passes_on(edge, name);
+    const bool is_taken = ports_take(workflow, edge->from, edge->to, name, &has_ports);
+    return has_ports || workflow->tasks[edge->to].run != edge->pass
+               ? is_taken
+               : is_passed_on(workflow, edge->to, name);
 }
 
 struct bundle *edge_part_take(const struct edge_part *edge, const struct bundle *bundle)
