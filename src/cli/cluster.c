@@ -6,11 +6,13 @@
 #include <jansson.h>
 
 #include "base/memory.h"
+#include "base/numbers.h"
 #include "cli/command.h"
 #include "cli/report_json.h"
 #include "client/http_call.h"
 #include "console/table.h"
 #include "directory/directory.h"
+#include "model/ids.h"
 
 enum { ASK_SECONDS = 2, HTTP_OK = 200, ROW_COLUMNS = 5 };
 
@@ -137,13 +139,39 @@ static void add_rows(struct table *table, const struct seen *seen)
     table_add(table, "%.1f", seen->oldest_row_ms * 1e-3);
 }
 
+/* The how manieth change made @edition. */
+static uint32_t change_of(uint32_t edition)
+{
+    return edition >> EDITION_NODE_BITS;
+}
+
+/* Which change a member has followed, which it serves, and what keeps it from the newest. */
+static void add_editions(
+    struct table *table, const struct member_list *list, const struct member *member)
+{
+    const struct member_editions *said = &member->editions;
+    uint32_t newest = 0;
+    for (uint32_t i = 0; i < list->count; i++) {
+        newest = max_u32(newest, list->items[i].editions.newest);
+    }
+    table_add(table, "%" PRIu32, change_of(said->newest));
+    table_add(table, "%" PRIu32, change_of(said->serves));
+    table_add(
+        table, "%s",
+        said->note[0] != '\0'                              ? said->note
+        : said->held != newest                             ? "gets it"
+        : said->serves != newest                           ? "waits for others"
+        : said->oldest != newest || said->newest != newest ? "ends the old"
+                                                           : "-");
+}
+
 static void print_table(const struct member_list *list, const char *ca_file)
 {
     static const struct table_column columns[] = {
-        {"NODE", false},     {"INCARNATION", true}, {"STATE", false},   {"CLIENTS", false},
-        {"ADDRESS", false},  {"VERSION", false},    {"SERVES", false},  {"CHANGE", true},
-        {"QUEUE, MS", true}, {"ITEMS", true},       {"FREE, MB", true}, {"MODELS", true},
-        {"ROWS, S", true}};
+        {"NODE", false},    {"INCARNATION", true}, {"STATE", false},    {"CLIENTS", false},
+        {"ADDRESS", false}, {"VERSION", false},    {"SERVES", false},   {"CHANGE", true},
+        {"EDITION", true},  {"VERSIONS", false},   {"QUEUE, MS", true}, {"ITEMS", true},
+        {"FREE, MB", true}, {"MODELS", true},      {"ROWS, S", true}};
     struct table table;
     table_init(&table, columns, sizeof(columns) / sizeof(columns[0]));
     for (uint32_t i = 0; i < list->count; i++) {
@@ -156,7 +184,7 @@ static void print_table(const struct member_list *list, const char *ca_file)
         table_add(&table, "%s", member->address[0] == '\0' ? "-" : member->address);
         table_add(&table, "%s", member->version);
         table_add(&table, "%016" PRIx64, member->agreement);
-        table_add(&table, "%" PRIu64, member->change);
+        add_editions(&table, list, member);
         add_rows(&table, &seen);
     }
     table_print(&table, stdout);
@@ -172,10 +200,12 @@ static void print_json(const struct member_list *list, const char *ca_file)
         char agreement[20];
         (void)snprintf(agreement, sizeof(agreement), "%016" PRIx64, member->agreement);
         json_t *one = json_pack(
-            "{s:s, s:I, s:s, s:s, s:s, s:s, s:s, s:I}", "node", member_title(member), "incarnation",
-            (json_int_t)member->incarnation, "state", seen.state, "clients", member->http,
-            "address", member->address, "version", member->version, "serves", agreement, "change",
-            (json_int_t)member->change);
+            "{s:s, s:I, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:s}", "node", member_title(member),
+            "incarnation", (json_int_t)member->incarnation, "state", seen.state, "clients",
+            member->http, "address", member->address, "version", member->version, "serves",
+            agreement, "change", (json_int_t)change_of(member->editions.newest), "held",
+            (json_int_t)change_of(member->editions.held), "edition",
+            (json_int_t)change_of(member->editions.serves), "note", member->editions.note);
         if (seen.has_rows) {
             json_t *rows = json_pack(
                 "{s:f, s:I, s:I, s:I, s:f}", "queued_ms", seen.queued_ms, "queued_items",
@@ -231,7 +261,9 @@ const struct command command_cluster = {
     .description =
         "DIRECTORY is what 'weft serve --cluster' was given. Each member is asked over HTTP\n"
         "whether it is ready. SERVES is the hash of what it serves: all have the same. CHANGE\n"
-        "counts loads and unloads of models. Then come the work that waits and runs there, the\n"
+        "counts loads and unloads of models, as far as it has heard of them, and EDITION those\n"
+        "that its jobs go by. VERSIONS says what keeps it from the newest. Then come the work that "
+        "waits and runs there, the\n"
         "memory that is free, the models in it, and how long ago it last heard of the worker\n"
         "that it has not heard of for longest: rows are sent when they change.\n",
     .arguments = {.operand = "DIRECTORY", .operand_min = 1, .operand_max = 1, .rows = rows},

@@ -76,6 +76,18 @@ static int serve_open(
     return serve(command, served, &options, values);
 }
 
+/* How other nodes of the cluster give what the repository at @folder lacks. */
+static struct fetch_options fetch_of(
+    const char *folder, const struct serve_values *values, struct log *log)
+{
+    return (struct fetch_options){
+        .folder = folder,
+        .where = &values->cluster,
+        .token_file = values->listen.token_file,
+        .log = log,
+    };
+}
+
 /* The same as a node of a cluster. */
 static int serve_member(
     const struct command *command, struct served_repository *served,
@@ -83,25 +95,24 @@ static int serve_member(
 {
     struct clustered cluster;
     struct weft_error error = {0};
-    const enum weft_status status = clustered_open(
+    struct fetch_options options = fetch_of(served->repository->folder, values, log);
+    enum weft_status status = clustered_open(
         &cluster, &values->cluster, served->repository, served->scenario, log, &error);
+    if (status == WEFT_OK) {
+        status = fetch_parse(values->fetch, &options.kinds, &error);
+        cluster.fetch = &options;
+    }
     const int exit_code = status == WEFT_OK ? serve_open(command, served, &cluster, values)
                                             : command_fail(command, &error, COMMAND_WRONG);
     clustered_close(&cluster);
     return exit_code;
 }
 
-/* Let other nodes of the cluster give what the repository lacks. */
 static enum weft_status fetch(
     const char *folder, const struct serve_values *values, struct log *log,
     struct weft_error *error)
 {
-    struct fetch_options options = {
-        .folder = folder,
-        .where = &values->cluster,
-        .token_file = values->listen.token_file,
-        .log = log,
-    };
+    struct fetch_options options = fetch_of(folder, values, log);
     const enum weft_status status = fetch_parse(values->fetch, &options.kinds, error);
     return status == WEFT_OK ? fetch_missing(&options, error) : status;
 }

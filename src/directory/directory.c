@@ -129,10 +129,13 @@ size_t member_encode(
 {
     char agreement[20];
     (void)snprintf(agreement, sizeof(agreement), "%016" PRIx64, member->agreement);
+    const struct member_editions *said = &member->editions;
     json_t *json = json_pack(
-        "{s:s, s:s, s:s, s:s, s:s, s:I, s:s, s:I}", "title", member->title, "address",
-        member->address, "http", member->http, "version", member->version, "agreement", agreement,
-        "change", (json_int_t)member->change, "models", member->models, "beat", (json_int_t)beat);
+        "{s:s, s:s, s:s, s:s, s:s, s:[I,I,I,I], s:s, s:s, s:s, s:I}", "title", member->title,
+        "address", member->address, "http", member->http, "version", member->version, "agreement",
+        agreement, "editions", (json_int_t)said->newest, (json_int_t)said->held,
+        (json_int_t)said->serves, (json_int_t)said->oldest, "models", said->models, "serving",
+        said->serving, "note", said->note, "beat", (json_int_t)beat);
     const size_t bytes = json == NULL ? 0 : json_dumpb(json, text, MEMBER_TEXT_BYTES, JSON_COMPACT);
     json_decref(json);
     return bytes > MEMBER_TEXT_BYTES ? 0 : bytes;
@@ -154,23 +157,32 @@ bool member_decode(
     const char *version;
     const char *agreement;
     const char *models = "";
-    json_int_t change = 0;
+    const char *serving = "";
+    const char *note = "";
+    json_int_t editions[4] = {0};
     json_int_t beat = 0;
     struct member member = {.incarnation = 0};
     json_t *json = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, NULL);
     const bool has_all =
-        json != NULL && json_unpack(
-                            json, "{s?s, s:s, s:s, s:s, s:s, s?I, s?s, s:I}", "title", &title,
-                            "address", &address, "http", &http, "version", &version, "agreement",
-                            &agreement, "change", &change, "models", &models, "beat", &beat) == 0;
+        json != NULL &&
+        json_unpack(
+            json, "{s?s, s:s, s:s, s:s, s:s, s?[I,I,I,I], s?s, s?s, s?s, s:I}", "title", &title,
+            "address", &address, "http", &http, "version", &version, "agreement", &agreement,
+            "editions", &editions[0], &editions[1], &editions[2], &editions[3], "models", &models,
+            "serving", &serving, "note", &note, "beat", &beat) == 0;
     const bool is_good = has_all && take_text(name, member.name, sizeof(member.name)) &&
                          take_text(title, member.title, sizeof(member.title)) &&
                          take_text(address, member.address, sizeof(member.address)) &&
                          take_text(http, member.http, sizeof(member.http)) &&
                          take_text(version, member.version, sizeof(member.version)) &&
-                         take_text(models, member.models, sizeof(member.models));
+                         take_text(models, member.editions.models, MEMBER_MODELS_BYTES) &&
+                         take_text(serving, member.editions.serving, MEMBER_MODELS_BYTES) &&
+                         take_text(note, member.editions.note, MEMBER_NOTE_BYTES);
     if (is_good) {
-        member.change = (uint64_t)change;
+        member.editions.newest = (uint32_t)editions[0];
+        member.editions.held = (uint32_t)editions[1];
+        member.editions.serves = (uint32_t)editions[2];
+        member.editions.oldest = (uint32_t)editions[3];
         member.agreement = strtoull(agreement, NULL, 16);
         *member_out = member;
         *beat_out = (uint64_t)beat;

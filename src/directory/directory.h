@@ -27,11 +27,23 @@ enum {
     DIRECTORY_MEMBERS_MAX = 256,
     MEMBER_ADDRESS_BYTES = 256,
     MEMBER_VERSION_BYTES = 32,
-    MEMBER_MODELS_BYTES = 160,
-    MEMBER_TEXT_BYTES = 2048, /* Of a member, as JSON. */
+    MEMBER_MODELS_BYTES = 4096, /* 128 bytes, and up to 14 a model. */
+    MEMBER_NOTE_BYTES = 256,
+    MEMBER_TEXT_BYTES = 12288, /* Of a member, as JSON. */
 };
 
 _Static_assert(DIRECTORY_LEASE_MS >= 4 * DIRECTORY_KEEP_MS, "a lease survives a few failures");
+
+/* What a process says of editions of its repository: view/editions.h. */
+struct member_editions {
+    uint32_t newest; /* These four as there. */
+    uint32_t held;
+    uint32_t serves;
+    uint32_t oldest;
+    char models[MEMBER_MODELS_BYTES];  /* What the newest is: as the service writes it. */
+    char serving[MEMBER_MODELS_BYTES]; /* The same of the one that it serves. */
+    char note[MEMBER_NOTE_BYTES];      /* Why it cannot run the newest. "": it can, or will. */
+};
 
 /* What others are told of a process. */
 struct member {
@@ -42,10 +54,9 @@ struct member {
     char http[MEMBER_ADDRESS_BYTES];    /* The same for clients. "": it has none. */
     char version[MEMBER_VERSION_BYTES]; /* Of the program. */
     uint64_t agreement;                 /* Fleet and catalogue, as a hash. */
-    uint64_t change;                    /* Grows with each load or unload. 0: there was none. */
-    char models[MEMBER_MODELS_BYTES];   /* What is unloaded since then: as the service writes it. */
-    uint64_t incarnation;               /* As the directory says. */
-    bool drains;                        /* It was asked to leave. The same. */
+    struct member_editions editions;
+    uint64_t incarnation; /* As the directory says. */
+    bool drains;          /* It was asked to leave. The same. */
 };
 
 /* In the order of their names. */

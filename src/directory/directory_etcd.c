@@ -276,8 +276,8 @@ static enum weft_status etcd_keep(
         return lost(self, error);
     }
     if (strcmp(self->address, directory->said.address) != 0 ||
-        strcmp(self->http, directory->said.http) != 0 || self->change != directory->said.change ||
-        strcmp(self->models, directory->said.models) != 0) {
+        strcmp(self->http, directory->said.http) != 0 ||
+        memcmp(&self->editions, &directory->said.editions, sizeof(self->editions)) != 0) {
         json_t *conditions = json_pack(
             "[o]",
             condition(directory, "members/", self->name, /* is_making */ true, directory->made));

@@ -117,41 +117,10 @@ static void tell_state(struct membership *membership)
     }
 }
 
-/* Whether the models of @left are those that hold, rather than those of @right. */
-static bool is_later(const struct member *left, const struct member *right)
-{
-    if (left->change != right->change) {
-        return left->change > right->change;
-    }
-    return strcmp(left->models, right->models) != 0 && strcmp(left->name, right->name) > 0;
-}
-
-/* Follow the latest change of models that another member has made, or followed itself. */
-static void tell_models(struct membership *membership)
-{
-    const struct member_list *list = &membership->taken->list;
-    const struct member *latest = &membership->self; /* Only this thread changes its models. */
-    for (uint32_t i = 0; i < list->count; i++) {
-        const struct member *member = &list->items[i];
-        if (member->agreement == membership->self.agreement && is_later(member, latest)) {
-            latest = member;
-        }
-    }
-    if (latest != &membership->self) {
-        (void)pthread_mutex_lock(&membership->lock);
-        membership->self.change = latest->change;
-        memcpy(membership->self.models, latest->models, sizeof(latest->models));
-        membership->is_new = true;
-        (void)pthread_mutex_unlock(&membership->lock);
-        membership->host.on_models(membership->host.context, latest->models);
-    }
-}
-
-void membership_tell(struct membership *membership, const char *models)
+void membership_tell(struct membership *membership, const struct member_editions *editions)
 {
     (void)pthread_mutex_lock(&membership->lock);
-    membership->self.change++;
-    (void)snprintf(membership->self.models, sizeof(membership->self.models), "%s", models);
+    membership->self.editions = *editions;
     membership->is_new = true;
     (void)pthread_mutex_unlock(&membership->lock);
 }
@@ -180,7 +149,9 @@ static void on_signal(uv_async_t *signal)
             tell_node(membership, i);
         }
     }
-    tell_models(membership);
+    if (membership->host.on_members != NULL) {
+        membership->host.on_members(membership->host.context, &membership->taken->list);
+    }
     const struct member *self = member_find(&membership->taken->list, own);
     if (self != NULL && self->drains && !membership->drains) {
         membership->drains = true;
@@ -372,10 +343,17 @@ static enum weft_status join(struct membership *membership, struct weft_error *e
     if (membership->self.name[0] == '\0') {
         return join_any(membership, error);
     }
-    const enum weft_status status = look(membership, error);
-    return status == WEFT_OK
-               ? directory_join(membership->options.directory, &membership->self, error)
-               : status;
+    enum weft_status status = look(membership, error);
+    if (status == WEFT_OK) {
+        status = directory_join(membership->options.directory, &membership->self, error);
+    }
+    if (status == WEFT_OK) { /* From now on no member goes on to an edition without this one. */
+        status = look(membership, error);
+        if (status != WEFT_OK) {
+            directory_leave(membership->options.directory, &membership->self);
+        }
+    }
+    return status;
 }
 
 static void release(struct membership *membership)
@@ -399,6 +377,7 @@ enum weft_status membership_open(
     membership->taken = memory_zeroed(1, sizeof(*membership->taken));
     (void)pthread_mutex_init(&membership->lock, NULL);
     enum weft_status status = join(membership, error);
+    *membership->taken = membership->found;
     for (uint32_t i = 0; i < options->node_count; i++) {
         const bool is_self = strcmp(options->names[i], membership->self.name) == 0;
         const char *title = is_self ? member_title(&membership->self) : options->names[i];
@@ -437,6 +416,11 @@ bool membership_knows(struct membership *membership, const char *title)
     const bool knows = member_find_title(list, title) != NULL || member_find(list, guest) != NULL;
     (void)pthread_mutex_unlock(&membership->lock);
     return knows;
+}
+
+const struct member_list *membership_list(const struct membership *membership)
+{
+    return &membership->taken->list;
 }
 
 uint64_t membership_incarnation(const struct membership *membership)

@@ -33,9 +33,9 @@ struct membership_host {
     void (*on_lost)(void *context);  /* The name is not held any more: nothing may be answered. */
     void (*on_drain)(void *context); /* It was asked to leave. */
 
-    /* Models were loaded or unloaded elsewhere: @models is what membership_tell() was given there.
-     */
-    void (*on_models)(void *context, const char *models);
+    /* A member has come or gone, or says something else. Its own process is one of @list. May be
+     * NULL. */
+    void (*on_members)(void *context, const struct member_list *list);
 };
 
 /*
@@ -69,11 +69,11 @@ void membership_attach(
     struct membership *membership, struct runtime *runtime, const char *address, const char *http,
     const struct membership_host *host);
 
-/*
- * Models were loaded or unloaded here: let all members hear @models, which is shorter than
- * MEMBER_MODELS_BYTES. Of two such changes at the same time one is lost.
- */
-void membership_tell(struct membership *membership, const char *models);
+/* Who was there when the name was first held, the process itself included. Borrowed. */
+const struct member_list *membership_list(const struct membership *membership);
+
+/* Let all members hear what this process says of editions from now on. */
+void membership_tell(struct membership *membership, const struct member_editions *editions);
 
 /* The runtime is going to be destroyed. Nothing, if there is none. */
 void membership_detach(struct membership *membership);

@@ -24,7 +24,7 @@ struct job_id {
 };
 
 /* 65,536 changes of a repository by each of 256 nodes; 30 years of a thousand jobs per second. */
-enum { EDITION_BITS = 24, JOB_COUNT_BITS = 40 };
+enum { EDITION_BITS = 24, EDITION_NODE_BITS = 8, JOB_COUNT_BITS = 40 };
 
 _Static_assert(sizeof(struct job_id) == 16, "no padding: records are hashed as bytes");
 

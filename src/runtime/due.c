@@ -159,6 +159,7 @@ static void submit(struct runtime *runtime, uint32_t slot)
         .key = request->key,
         .inputs_hash = request->inputs_hash,
         .is_retry = request->is_retry,
+        .edition = runtime->editions.serves,
     };
     if (request->inputs.id != 0) {
         (void)tensors_contents(&runtime->tensors, request->inputs, &event.request.bytes);
@@ -258,6 +259,9 @@ void runtime_take_due(struct runtime *runtime, const struct due *due)
         return;
     case DUE_MODEL:
         set_available(runtime, due->node, due->token);
+        return;
+    case DUE_EDITIONS:
+        runtime_tell_editions(runtime, due->node);
         return;
     case DUE_HINT:
         hint(runtime, due->node);

@@ -66,6 +66,12 @@ struct runtime {
     struct ingress ingress;
     struct pool clients;
     struct causes causes;
+    struct {
+        uint32_t serves;
+        uint32_t next; /* That it serves when its nodes have heard of it. */
+        uint32_t count;
+        uint32_t held[EDITIONS_MAX];
+    } editions;                     /* editions.h */
     struct runtime_hearing hearing; /* All zero: none. */
     struct pool running;            /* Batches. */
     struct map running_by_key;      /* By batch_key(): their slots. */
@@ -128,6 +134,9 @@ void runtime_passed(struct runtime *runtime, uint32_t number, uint64_t key);
 
 /* Batch @key of node @number was not taken by the engine, for want of memory: it has failed. */
 void runtime_not_taken(struct runtime *runtime, uint32_t number, uint64_t key);
+
+/* editions.c: let @node know which editions it can run. */
+void runtime_tell_editions(struct runtime *runtime, uint32_t node);
 
 /* perform.c */
 

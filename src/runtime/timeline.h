@@ -29,6 +29,7 @@ enum due_kind {
     DUE_PASSED,    /* node, token: a batch that hands its inputs on */
     DUE_NOT_TAKEN, /* node, token: a batch that the engine had no memory for */
     DUE_UNDER_WAY, /* node, job, asker */
+    DUE_EDITIONS,  /* node */
 };
 
 struct due {

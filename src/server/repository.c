@@ -108,7 +108,10 @@ static void answer_index(struct call *call, const json_t *body)
 static void on_changed(void *asker, enum weft_status status, const char *message)
 {
     struct call *call = asker;
-    if (call->exchange != NULL && status == WEFT_OK) {
+    if (call->exchange != NULL && status == WEFT_OK && message[0] != '\0') {
+        struct buffer json = {.length = 0}; /* What members of a cluster did. */
+        models_respond(call->exchange, &json, buffer_add(&json, "%s", message));
+    } else if (call->exchange != NULL && status == WEFT_OK) {
         const struct http_response response = {.status = 200};
         http_respond(call->exchange, &response);
     } else if (call->exchange != NULL) {

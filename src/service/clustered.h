@@ -13,6 +13,7 @@
 #include "runtime/remote.h"
 #include "service/service.h"
 
+struct fetch_options;
 struct offered_files;
 struct repository;
 struct settings;
@@ -34,9 +35,10 @@ struct clustered {
     struct member self;
     char listen[MEMBER_ADDRESS_BYTES];
     struct runtime_remote remote;
-    struct membership *membership; /* NULL: it is no member now. */
-    bool has_deputies;             /* Requests with keys survive the node that they came to. */
-    struct offered_files *files;   /* What other nodes may fetch. */
+    struct membership *membership;     /* NULL: it is no member now. */
+    bool has_deputies;                 /* Requests with keys survive the node that they came to. */
+    struct offered_files *files;       /* What other nodes may fetch. */
+    const struct fetch_options *fetch; /* How to fetch from them. Borrowed. NULL: not at all. */
     struct log *log;
 };
 

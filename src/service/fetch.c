@@ -49,6 +49,7 @@ struct fetch {
     int64_t nonce_ns; /* When it was got; 0: there is none. */
     uint32_t count;
     struct wanted *items;
+    bool has_any; /* The node has some of what is asked for, whether that is missing or not. */
 };
 
 enum weft_status fetch_parse(
@@ -194,8 +195,11 @@ static bool take_line(struct fetch *fetch, char *line)
     memcpy(item->sum, line, SUMS_DIGITS);
     (void)snprintf(item->path, sizeof(item->path), "%s", end + 1);
     (void)snprintf(path, sizeof(path), "%s/%s", fetch->options->folder, item->path);
-    if (is_allowed(item->path, fetch->options->kinds) && access(path, F_OK) != 0) {
-        fetch->count++;
+    const char *under = fetch->options->under == NULL ? "" : fetch->options->under;
+    if (strncmp(item->path, under, strlen(under)) == 0 &&
+        is_allowed(item->path, fetch->options->kinds)) {
+        fetch->has_any = true;
+        fetch->count += access(path, F_OK) != 0 ? 1 : 0;
     }
     return true;
 }
@@ -357,6 +361,7 @@ static enum weft_status fetch_from(
     struct fetch *fetch, const struct member *member, struct weft_error *error)
 {
     fetch->count = 0;
+    fetch->has_any = false;
     fetch->name = member_title(member);
     fetch->nonce_ns = 0;
     enum weft_status status = http_url_parse(member->http, &fetch->url, error);
@@ -422,7 +427,7 @@ static enum weft_status fetch_from_any(
     for (uint32_t i = 0; i < list->count; i++) {
         if (can_be_asked(fetch, &list->items[i])) {
             status = fetch_from(fetch, &list->items[i], error);
-            if (status == WEFT_OK || status == WEFT_LIMIT) {
+            if ((status == WEFT_OK && fetch->has_any) || status == WEFT_LIMIT) {
                 return status;
             }
         }
@@ -471,7 +476,8 @@ enum weft_status fetch_missing(const struct fetch_options *options, struct weft_
         fetch.trust = trust;
         status = fetch_as_guest(&fetch, directory, list, error);
     }
-    if ((status == WEFT_IO || status == WEFT_EXISTS) && has_settings(options->folder)) {
+    if ((status == WEFT_IO || status == WEFT_EXISTS) && has_settings(options->folder) &&
+        options->under == NULL) {
         status = WEFT_OK; /* Perhaps nothing is missing: who reads the repository will see. */
     }
     trust_destroy(trust);

@@ -24,6 +24,7 @@ struct fetch_options {
     enum fetch_kinds kinds;
     const char *token_file; /* Of servers that ask their clients for one. NULL: they do not. */
     struct log *log;        /* NULL: none. */
+    const char *under;      /* Only files below this, such as "MODEL/2/". NULL: all. */
 };
 
 /* "models", "all" or "none"; NULL is "models". Errors: WEFT_INVALID. */

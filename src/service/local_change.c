@@ -5,6 +5,7 @@
  * model that was served stays as it is in memory. Shapes and names were told to clients and
  * to workflows when the server started, so a file that replaces another must have the same.
  */
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -15,10 +16,14 @@
 #include "base/memory.h"
 #include "runtime/runtime.h"
 #include "service/local_index.h"
+#include "service/preparation.h"
+#include "service/rollout.h"
 
 /* One model of a change. */
 struct looked {
     uint32_t model;
+    uint32_t version; /* Its newest. 0: it has none. */
+    uint32_t hash;
     enum weft_status status;
     struct file_mark mark; /* From before it was read. */
     struct weft_error error;
@@ -40,10 +45,16 @@ static const char *path_of(const struct repository_file *file)
     return file->path == NULL ? file->cuda : file->path;
 }
 
-struct file_mark local_change_mark(const struct repository_file *file)
+struct file_mark local_change_mark(
+    const struct repository *repository, uint32_t model, uint32_t version)
 {
     struct stat found;
-    const char *path = path_of(file);
+    char newer[PATH_MAX];
+    const char *path = path_of(&repository->files[model]);
+    if (edition_has_versions(repository, model) &&
+        edition_path(repository, model, version, newer, sizeof(newer))) {
+        path = newer;
+    }
     if (path == NULL || stat(path, &found) != 0) {
         return (struct file_mark){.bytes = 0};
     }
@@ -93,12 +104,19 @@ static void look(void *argument)
 {
     struct change *change = argument;
     const struct measured *measured = change->index->measured;
+    const struct repository *repository = measured->repository;
     for (uint32_t i = 0; i < change->count; i++) {
         struct looked *item = &change->items[i];
-        const struct repository_file *file = &measured->repository->files[item->model];
-        item->mark = local_change_mark(file);
-        if (file->kind == REPOSITORY_MODEL) {
-            item->status = measured_look(measured, item->model, &item->signature, &item->error);
+        const bool has_versions = edition_has_versions(repository, item->model);
+        item->version = has_versions ? edition_find_version(repository, item->model) : 0;
+        item->mark = local_change_mark(repository, item->model, item->version);
+        if (has_versions) {
+            item->status =
+                preparation_hash(repository, item->model, item->version, &item->hash, &item->error);
+        }
+        if (item->status == WEFT_OK && repository->files[item->model].kind == REPOSITORY_MODEL) {
+            item->status =
+                measured_look(measured, item->model, item->version, &item->signature, &item->error);
         }
     }
 }
@@ -126,30 +144,22 @@ static bool is_usable(const struct local_index *index, struct looked *item)
     return item->status == WEFT_OK;
 }
 
-static void take(struct local_index *index, const struct looked *item)
+/* Let @edition have @item, unless it has it already. */
+static void take(struct local_index *index, const struct looked *item, struct edition *edition)
 {
     struct measured *measured = index->measured;
     const uint32_t model = item->model;
     const bool is_served =
-        measured->looks[model].fault[0] == '\0' && !model_set_has(&index->unloaded, model);
-    if (is_served && is_same_mark(&index->marks[model], &item->mark)) {
+        measured->looks[model].fault[0] == '\0' && !model_set_has(&edition->unloaded, model);
+    if (is_served && is_same_mark(&index->marks[model], &item->mark) &&
+        item->version == edition->models[model].version) {
         return; /* As it is. */
     }
     index->marks[model] = item->mark;
-    model_set_remove(&index->unloaded, model);
+    model_set_remove(&edition->unloaded, model);
+    edition->models[model] = (struct edition_model){item->version, item->hash};
     if (measured->repository->files[model].kind == REPOSITORY_MODEL) {
         measured_take(measured, model, &item->signature);
-    }
-    runtime_set_available(index->runtime, model, /* is_available */ true);
-}
-
-static void on_followed(void *asker, enum weft_status status, const char *message);
-
-/* Let others know of a change that did not come from them. */
-static void tell(const struct local_index *index)
-{
-    if (index->on_changed != NULL) {
-        index->on_changed(index->context);
     }
 }
 
@@ -157,27 +167,29 @@ static void on_looked(void *argument)
 {
     struct change *change = argument;
     struct local_index *index = change->index;
-    const struct looked *bad = NULL;
+    struct looked *bad = NULL;
     for (uint32_t i = 0; i < change->count; i++) {
         struct looked *item = &change->items[i];
         model_set_remove(&index->looking, item->model);
-        if (index->runtime == NULL) {
-            continue; /* No client is served any more. */
-        }
-        if (is_usable(index, item)) {
-            take(index, item);
-        } else if (bad == NULL) {
+        if (index->runtime != NULL && bad == NULL && !is_usable(index, item)) {
             bad = item;
         }
     }
-    if (bad == NULL && change->workflow != UINT32_MAX) {
-        index->closed[change->workflow] = false;
+    if (index->runtime == NULL) { /* No client is served any more. */
+        change->changed(change->asker, WEFT_INVALID, "the server ends");
+    } else if (bad != NULL) {
+        change->changed(change->asker, WEFT_INVALID, bad->error.message);
+    } else {
+        struct edition edition;
+        rollout_begin(index->rollout, &edition);
+        for (uint32_t i = 0; i < change->count; i++) {
+            take(index, &change->items[i], &edition);
+        }
+        if (change->workflow != UINT32_MAX) {
+            edition.closed[change->workflow] = false;
+        }
+        rollout_change(index->rollout, &edition, change->changed, change->asker);
     }
-    if (bad == NULL && index->runtime != NULL && change->changed != on_followed) {
-        tell(index);
-    }
-    change->changed(
-        change->asker, bad == NULL ? WEFT_OK : WEFT_INVALID, bad == NULL ? "" : bad->error.message);
     free(change->items);
     free(change);
 }
@@ -212,100 +224,29 @@ void local_change_load(void *context, const char *name, server_changed changed, 
     runtime_work(index->runtime, look, on_looked, change);
 }
 
-static enum weft_status unload(
-    struct local_index *index, const char *name, struct weft_error *error)
+enum weft_status local_change_unload(void *context, const char *name, struct weft_error *error)
 {
+    struct local_index *index = context;
     ASSERT(index->runtime != NULL);
     const struct repository *repository = index->measured->repository;
+    struct edition edition;
     struct model_set models;
     uint32_t workflow;
     if (!find_models(repository, name, &models, &workflow)) {
         return error_set(error, WEFT_NOT_FOUND, "there is no model '%s'", name);
     }
+    rollout_begin(index->rollout, &edition);
     if (workflow != UINT32_MAX && !repository_is_alone(repository, workflow)) {
-        index->closed[workflow] = true; /* Others may use its models. */
-        return WEFT_OK;
-    }
-    for (uint32_t i = 0; i < repository->catalogue->model_count; i++) {
-        if (model_set_has(&models, i)) {
-            model_set_add(&index->unloaded, i);
-            runtime_set_available(index->runtime, i, /* is_available */ false);
+        edition.closed[workflow] = true; /* Others may use its models. */
+    } else {
+        for (uint32_t i = 0; i < repository->catalogue->model_count; i++) {
+            if (model_set_has(&models, i)) {
+                model_set_add(&edition.unloaded, i);
+            }
         }
     }
+    rollout_change(index->rollout, &edition, /* changed */ NULL, /* asker */ NULL);
     return WEFT_OK;
-}
-
-enum weft_status local_change_unload(void *context, const char *name, struct weft_error *error)
-{
-    const enum weft_status status = unload(context, name, error);
-    if (status == WEFT_OK) {
-        tell(context);
-    }
-    return status;
-}
-
-/* Digits, each of four bits. */
-static void put_bit(char *out, uint32_t number)
-{
-    const char *digits = "0123456789abcdef";
-    const uint32_t value = (uint32_t)(strchr(digits, out[number / 4]) - digits);
-    out[number / 4] = digits[value | 1U << number % 4];
-}
-
-static bool has_bit(const char *state, uint32_t number)
-{
-    const char *digits = "0123456789abcdef";
-    const char *digit =
-        strlen(state) == LOCAL_STATE_BYTES - 1 ? strchr(digits, state[number / 4]) : NULL;
-    return digit != NULL && ((digit - digits) >> number % 4 & 1) != 0;
-}
-
-void local_change_tell(const struct local_index *index, char out[static LOCAL_STATE_BYTES])
-{
-    const struct repository *repository = index->measured->repository;
-    memset(out, '0', LOCAL_STATE_BYTES - 1);
-    out[LOCAL_STATE_BYTES - 1] = '\0';
-    for (uint32_t i = 0; i < repository->catalogue->model_count; i++) {
-        if (model_set_has(&index->unloaded, i)) {
-            put_bit(out, i);
-        }
-    }
-    for (uint32_t i = 0; i < repository->written; i++) {
-        if (index->closed[i]) {
-            put_bit(out, MODELS_MAX + i);
-        }
-    }
-}
-
-static void on_followed(void *asker, enum weft_status status, const char *message)
-{
-    const struct local_index *index = asker;
-    const struct log_field cause = log_text("cause", message);
-    if (status != WEFT_OK) {
-        log_say(index->log, LOG_ERROR, "model not loaded", 1, &cause);
-    }
-}
-
-void local_change_follow(struct local_index *index, const char *state)
-{
-    const struct repository *repository = index->measured->repository;
-    for (uint32_t i = 0; i < repository->written; i++) {
-        index->closed[i] = has_bit(state, MODELS_MAX + i);
-    }
-    for (uint32_t i = 0; i < repository->catalogue->model_count; i++) {
-        const char *name = repository->catalogue->models[i];
-        const struct file_mark mark = local_change_mark(&repository->files[i]);
-        const bool is_unloaded = model_set_has(&index->unloaded, i);
-        if (repository->files[i].kind == REPOSITORY_BUILTIN) {
-            continue;
-        }
-        if (has_bit(state, i) && !is_unloaded) {
-            (void)unload(index, name, NULL); /* It is there. */
-        } else if (!has_bit(state, i) && (is_unloaded || !is_same_mark(&index->marks[i], &mark))) {
-            local_change_load(index, name, on_followed, index);
-        }
-    }
-    log_say(index->log, LOG_INFO, "models as in the cluster", 0, NULL);
 }
 
 /* A model that is being read again because the operator says so. */
@@ -335,7 +276,8 @@ void local_change_reload(struct local_index *index)
             model_set_has(&index->looking, i)) {
             continue;
         }
-        const struct file_mark mark = local_change_mark(&repository->files[i]);
+        const uint32_t version = edition_find_version(repository, i);
+        const struct file_mark mark = local_change_mark(repository, i, version);
         if (is_same_mark(&index->marks[i], &mark) && index->measured->looks[i].fault[0] == '\0') {
             continue;
         }

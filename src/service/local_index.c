@@ -139,7 +139,10 @@ static bool entry(void *context, uint32_t number, struct server_entry *entry_out
     }
     const struct workflow *workflow = repository->catalogue->workflows[number];
     const bool is_alone = repository_is_alone(repository, number);
-    const uint32_t version = is_alone ? repository->files[workflow->tasks[0].run].version : 1;
+    const uint32_t run = workflow->tasks[0].run;
+    const uint32_t version = !is_alone                  ? 1
+                             : index->versions[run] > 0 ? index->versions[run]
+                                                        : repository->files[run].version;
     *entry_out = (struct server_entry){.platform = platform_of(repository, number)};
     if (is_alone) {
         const char *cause = index->measured->looks[workflow->tasks[0].run].alone;
@@ -252,9 +255,10 @@ void local_index_init(struct local_index *index, struct measured *measured)
             index->seen[i][k].rank = WEFT_RANK_MAX + 1; /* Not yet. */
         }
     }
+    index->versions = memory_zeroed(catalogue->model_count + 1, sizeof(*index->versions));
     index->marks = memory_zeroed(catalogue->model_count + 1, sizeof(*index->marks));
     for (uint32_t i = 0; i < catalogue->model_count; i++) {
-        index->marks[i] = local_change_mark(&repository->files[i]);
+        index->marks[i] = local_change_mark(repository, i, repository->files[i].version);
     }
 }
 
@@ -267,6 +271,7 @@ void local_index_deinit(struct local_index *index)
     free(index->seen);
     free(index->closed);
     free(index->marks);
+    free(index->versions);
     *index = (struct local_index){.measured = NULL};
 }
 

@@ -12,10 +12,9 @@
 #include "server/server.h"
 #include "service/measure_repository.h"
 
-enum { LOCAL_STATE_BYTES = (MODELS_MAX + WORKFLOWS_MAX) / 4 + 1 };
-
 struct gpu_watch;
 struct log;
+struct rollout;
 struct runtime;
 struct runtime_answer;
 
@@ -27,16 +26,16 @@ struct file_mark {
 };
 
 struct local_index {
-    struct measured *measured;         /* Borrowed. */
-    struct runtime *runtime;           /* While there is one. */
-    struct log *log;                   /* Borrowed. NULL: nothing is logged. */
-    struct gpu_watch *gpus;            /* Borrowed. NULL: there is nothing to say about GPUs. */
-    struct model_set unloaded;         /* Models, by a client. */
-    struct model_set looking;          /* Their files are being read. */
-    bool *closed;                      /* By workflow of a document: unloaded by a client. */
-    struct file_mark *marks;           /* By model. */
-    void (*on_changed)(void *context); /* A client has loaded or unloaded something. NULL: none. */
-    void *context;
+    struct measured *measured; /* Borrowed. */
+    struct runtime *runtime;   /* While there is one. */
+    struct log *log;           /* Borrowed. NULL: nothing is logged. */
+    struct gpu_watch *gpus;    /* Borrowed. NULL: there is nothing to say about GPUs. */
+    struct rollout *rollout;   /* Borrowed: where changes go. */
+    struct model_set unloaded; /* Models, by a client; as the edition says that is served. */
+    struct model_set looking;  /* Their files are being read. */
+    bool *closed;              /* By workflow of a document: unloaded by a client. */
+    uint32_t *versions;        /* By model; the same. 0: as the repository says. */
+    struct file_mark *marks;   /* By model. */
     struct weft_tensor **seen; /* By workflow and result, as samples gave it; no contents. */
 };
 
@@ -64,20 +63,14 @@ void local_change_load(void *context, const char *name, server_changed changed, 
 enum weft_status local_change_unload(void *context, const char *name, struct weft_error *error);
 
 /*
- * local_change.c: what is unloaded, as a text of LOCAL_STATE_BYTES; and making it so, with all
- * files that have changed read again, because another node of the cluster says so.
- */
-void local_change_tell(const struct local_index *index, char out[static LOCAL_STATE_BYTES]);
-void local_change_follow(struct local_index *index, const char *state);
-
-/*
- * local_change.c: load every model whose file is another than when it was last looked at, or could
- * not be used then, as a client would. What a client has unloaded stays so. The log says what came
- * of each.
+ * local_change.c: load every model whose newest file is another than when it was last looked at, or
+ * could not be used then, as a client would. What a client has unloaded stays so. The log says what
+ * came of each.
  */
 void local_change_reload(struct local_index *index);
 
-/* local_change.c: what stands behind @file now; all zero if nothing does. */
-struct file_mark local_change_mark(const struct repository_file *file);
+/* local_change.c: what stands behind @version of @model now; all zero if nothing does. */
+struct file_mark local_change_mark(
+    const struct repository *repository, uint32_t model, uint32_t version);
 
 #endif /* SERVICE_LOCAL_INDEX_H */

@@ -10,6 +10,7 @@
 #include "runtime/remote.h"
 #include "service/gpu_watch.h"
 #include "service/local_notes.h"
+#include "service/rollout.h"
 #include "service/synthetic.h"
 
 #define TELL_NS INT64_C(1000000000)  /* Between two times that other nodes are told. */
@@ -56,6 +57,8 @@ enum weft_status local_repository_open(
     local->refine = refine_create(local->measured.document.profile);
     local_index_init(&local->index, &local->measured);
     local->index.log = log;
+    local->rollout = rollout_create(&local->index, &local->artifacts);
+    local->index.rollout = local->rollout;
     local->shown = local_index_parts(&local->index);
     return WEFT_OK;
 }
@@ -82,6 +85,7 @@ void local_repository_close(struct local_repository *local)
     }
     refine_destroy(local->refine);
     samples_destroy(local->samples);
+    rollout_destroy(local->rollout);
     artifacts_free(&local->artifacts);
     local_index_deinit(&local->index);
     measured_close(&local->measured);
@@ -266,6 +270,7 @@ static enum weft_status open_part(void *context, struct runtime *runtime, struct
     local->runtime = runtime;
     local->index.gpus = gpu_watch_start(local->measured.fleet, runtime);
     local_index_join(&local->index, runtime);
+    rollout_open(local->rollout);
     runtime_hear(
         runtime, &(struct runtime_hearing){
                      .context = local, .on_learnt = on_learnt, .on_joined = on_joined});
@@ -279,6 +284,7 @@ static void close_part(void *context)
     struct local_repository *local = context;
     save(local);
     local->runtime = NULL;
+    rollout_close(local->rollout);
     local_index_leave(&local->index);
     gpu_watch_stop(local->index.gpus);
     local->index.gpus = NULL;

@@ -19,6 +19,7 @@ struct local_repository {
     struct artifacts artifacts;
     struct refine *refine;
     struct local_index index;
+    struct rollout *rollout;
     struct server_repository shown; /* The index, for clients. */
     struct runtime *runtime;
     struct log *log;         /* Borrowed. NULL: nothing is logged. */

@@ -42,6 +42,7 @@ enum measure_depth {
 struct measure_options {
     struct nursery *nursery; /* Makes the process in which it is done. NULL: it is done here. */
     uint32_t model;          /* Its number in the catalogue. */
+    uint32_t version;        /* Which of its versions @file is. 0: that of the repository. */
     const char *name;
     const struct repository_file *file; /* Of a model that has the form in question, or of a
                                            function, which is only looked for: it is there. */

@@ -87,13 +87,14 @@ enum weft_status measure_repository(
     const struct measure_request *request, struct measured *measured_out, struct weft_error *error);
 
 /*
- * Read the file of @model again: what it takes and gives now. Changes nothing; from any thread.
+ * Read the file of @version of @model, or with 0 that of the repository: what it takes and gives
+ * now. Changes nothing; from any thread.
  *
  * Errors: those of measure_model().
  */
 enum weft_status measured_look(
-    const struct measured *measured, uint32_t model, struct measure_signature *signature_out,
-    struct weft_error *error);
+    const struct measured *measured, uint32_t model, uint32_t version,
+    struct measure_signature *signature_out, struct weft_error *error);
 
 /* From now on @model takes and gives what @signature says, and nothing is wrong with it. */
 void measured_take(

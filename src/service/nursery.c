@@ -1,6 +1,7 @@
 #include "service/nursery.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,7 @@
 #include "engine/function_runner.h"
 #include "engine/ort_memory.h"
 #include "engine/process.h"
+#include "service/edition.h"
 #include "service/measure_gpu.h"
 #include "service/sums.h"
 
@@ -28,6 +30,7 @@ enum {
 struct measure_argument {
     struct process_argument head;
     uint32_t model;
+    uint32_t version;
     enum measure_depth depth;
     bool is_gpu;
     uint32_t gpu;
@@ -119,10 +122,16 @@ static void be_measurer(
 {
     struct measure_answer *answer = memory_zeroed(1, sizeof(*answer));
     const struct repository *repository = nursery->repository;
+    struct repository_file file = repository->files[argument->model];
+    char path[PATH_MAX];
+    if (argument->version != 0 &&
+        edition_path(repository, argument->model, argument->version, path, sizeof(path))) {
+        file.path = path;
+    }
     const struct measure_options options = {
         .model = argument->model,
         .name = repository->catalogue->models[argument->model],
-        .file = &repository->files[argument->model],
+        .file = &file,
         .cache = argument->has_cache ? argument->cache : NULL,
         .depth = argument->depth,
         .is_gpu = argument->is_gpu,
@@ -277,6 +286,7 @@ enum weft_status nursery_measure(
     struct measure_argument argument = {
         .head = {.kind = NURSERY_MEASURE},
         .model = options->model,
+        .version = options->version,
         .depth = options->depth,
         .is_gpu = options->is_gpu,
         .gpu = options->gpu,

@@ -16,6 +16,7 @@
 #include "service/journal.h"
 #include "service/local_index.h"
 #include "service/offered_files.h"
+#include "service/rollout.h"
 #include "service/screen.h"
 #include "service/served_trace.h"
 
@@ -350,37 +351,34 @@ static void on_drain(void *context)
     drain(context);
 }
 
-/* Models were loaded or unloaded: here, or on another node. */
-static void on_changed(void *context)
-{
-    const struct service *service = context;
-    char models[LOCAL_STATE_BYTES];
-    local_change_tell(service->parts.index, models);
-    membership_tell(service->options->cluster->membership, models);
-}
-
-static void on_models(void *context, const char *models)
+static void on_members(void *context, const struct member_list *list)
 {
     const struct service *service = context;
     if (service->parts.index != NULL) {
-        local_change_follow(service->parts.index, models);
+        rollout_members(service->parts.index->rollout, list);
     }
 }
 
-/* Let other nodes know where this one is. */
-static void attach(struct service *service)
+/* Have what the cluster serves, and let other nodes know where this one is. */
+static enum weft_status attach(struct service *service, struct weft_error *error)
 {
+    struct clustered *cluster = service->options->cluster;
     const struct membership_host host = {
-        .context = service, .on_lost = on_lost, .on_drain = on_drain, .on_models = on_models};
-    if (service->parts.index != NULL) {
-        service->parts.index->on_changed = on_changed;
-        service->parts.index->context = service;
-    }
+        .context = service, .on_lost = on_lost, .on_drain = on_drain, .on_members = on_members};
     char url[LISTENING_URL_BYTES] = "";
+    if (service->parts.index != NULL) {
+        const enum weft_status status = rollout_join(
+            service->parts.index->rollout, cluster->membership, cluster->remote.node,
+            cluster->settings->members[cluster->remote.node], cluster->fetch, error);
+        if (status != WEFT_OK) {
+            return status;
+        }
+    }
     if (service->server != NULL) {
         listening_url(service->server, service->options->listen, url);
     }
-    clustered_attach(service->options->cluster, service->runtime, url, &host);
+    clustered_attach(cluster, service->runtime, url, &host);
+    return WEFT_OK;
 }
 
 static void run(struct service *service)
@@ -449,7 +447,7 @@ static void note_late(
 }
 
 /* Until the end. */
-static void serve(struct service *service)
+static enum weft_status serve(struct service *service, struct weft_error *error)
 {
     const struct service_options *options = service->options;
     if (service->server != NULL && !options->silent) {
@@ -459,10 +457,11 @@ static void serve(struct service *service)
     if (options->asking != NULL && !options->silent && !service->screen.is_drawn) {
         (void)printf("%s\n", options->asking);
     }
-    if (options->cluster != NULL) {
-        attach(service);
+    const enum weft_status status = options->cluster == NULL ? WEFT_OK : attach(service, error);
+    if (status == WEFT_OK) {
+        run(service);
     }
-    run(service);
+    return status;
 }
 
 static void note_result(
@@ -525,15 +524,14 @@ enum weft_status service_run(
         status = listening_open(options->listen, &listening, &service.server, error);
     }
     if (status == WEFT_OK) {
-        serve(&service);
+        status = serve(&service, error);
+    }
+    if (status == WEFT_OK) {
         note_result(&service, started_ns, result_out);
     }
     server_stop(service.server);
     if (options->cluster != NULL) {
         membership_detach(options->cluster->membership);
-        if (service.parts.index != NULL) {
-            service.parts.index->on_changed = NULL;
-        }
     }
     if (service.runtime != NULL && service.parts.close != NULL) {
         service.parts.close(service.parts.context);

@@ -4,12 +4,14 @@
 #include "model/ids.h"
 
 /* Two nodes that make one at the same time call it differently. */
-enum { NODE_BITS = 8, CHANGES_MAX = (1 << (EDITION_BITS - NODE_BITS)) - 1 };
+enum { CHANGES_MAX = (1 << (EDITION_BITS - EDITION_NODE_BITS)) - 1 };
 
 uint32_t edition_next(uint32_t newest, uint32_t node)
 {
-    const uint32_t change = (newest >> NODE_BITS) + 1;
-    return change > CHANGES_MAX ? 0 : change << NODE_BITS | (node & ((1 << NODE_BITS) - 1));
+    const uint32_t change = (newest >> EDITION_NODE_BITS) + 1;
+    return change > CHANGES_MAX
+               ? 0
+               : change << EDITION_NODE_BITS | (node & ((1 << EDITION_NODE_BITS) - 1));
 }
 
 uint32_t editions_newest(

@@ -206,7 +206,7 @@ static void a_deputy_goes_on_with_the_edition_of_the_owner(void **state)
     (void)state;
     struct lone lone;
     lone_open(&lone, &(struct lone_options){.has_deputies = true});
-    lone_editions(&lone, OLD, NEW);
+    lone_editions(&lone, NEW, OLD);
     lone.edition = NEW; /* This node serves the next one already. */
     struct message told = lone_message(&lone, MESSAGE_DEPUTE, job_of(OLD, 9), FLOW_A, 0);
     told.deputy =

@@ -127,11 +127,13 @@ static void answers_come_when_the_change_is_made(ATTR_UNUSED void **state)
 {
     static const struct {
         enum weft_status status;
+        const char *message;
         const char *part;
     } cases[] = {
-        {WEFT_OK, "HTTP/1.1 200 "},
-        {WEFT_NOT_FOUND, "HTTP/1.1 404 "},
-        {WEFT_INVALID, "HTTP/1.1 400 "},
+        {WEFT_OK, "", "HTTP/1.1 200 "},
+        {WEFT_OK, "{\"edition\":7}", "HTTP/1.1 200 "},
+        {WEFT_NOT_FOUND, "because", "HTTP/1.1 404 "},
+        {WEFT_INVALID, "because", "HTTP/1.1 400 "},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct world world;
@@ -139,11 +141,13 @@ static void answers_come_when_the_change_is_made(ATTR_UNUSED void **state)
         const int descriptor = world_dial(&world);
         assert_true(world_say(descriptor, LOAD, strlen(LOAD)));
         assert_true(world_run_until(&world, has_asked));
-        keeper.changed[0](keeper.askers[0], cases[i].status, "because");
+        keeper.changed[0](keeper.askers[0], cases[i].status, cases[i].message);
         char reply[1024] = "";
         assert_true(read(descriptor, reply, sizeof(reply) - 1) > 0);
         assert_non_null(strstr(reply, cases[i].part));
-        assert_int_equal(strstr(reply, "because") != NULL, cases[i].status != WEFT_OK);
+        assert_non_null(strstr(reply, cases[i].message));
+        assert_int_equal(
+            strstr(reply, "Content-Length: 0\r\n") != NULL, cases[i].message[0] == '\0');
         (void)close(descriptor);
         world_stop(&world);
     }

@@ -1,0 +1,149 @@
+#include "service/edition.h"
+
+#include <dirent.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "document/repository.h"
+#include "engine/artifact.h"
+
+enum { BITS_DIGITS = (MODELS_MAX + WORKFLOWS_MAX) / 4 };
+
+static const char digits[] = "0123456789abcdef";
+
+bool edition_has_versions(const struct repository *repository, uint32_t model)
+{
+    const struct repository_file *file = &repository->files[model];
+    return file->kind == REPOSITORY_MODEL && file->path != NULL;
+}
+
+bool edition_path(
+    const struct repository *repository, uint32_t model, uint32_t version, char *out, size_t room)
+{
+    char *path = (char *)(uintptr_t)repository->files[model].path; /* It is only read. */
+    const struct artifact artifact = {.kind = ARTIFACT_ONNX, .path = path};
+    return artifact_path(&artifact, version, out, room);
+}
+
+static bool has_bit(const struct edition *edition, uint32_t bit)
+{
+    return bit < MODELS_MAX ? model_set_has(&edition->unloaded, bit)
+                            : edition->closed[bit - MODELS_MAX];
+}
+
+bool edition_write(
+    const struct edition *edition, const struct repository *repository, char *out, size_t room)
+{
+    struct text text;
+    text_init(&text, out, room);
+    for (uint32_t i = 0; i < BITS_DIGITS; i++) {
+        uint32_t digit = 0;
+        for (uint32_t bit = 0; bit < 4; bit++) {
+            digit |= has_bit(edition, 4 * i + bit) ? UINT32_C(1) << bit : 0;
+        }
+        text_add(&text, "%c", digits[digit]);
+    }
+    const char *before = ";";
+    for (uint32_t i = 0; i < repository->catalogue->model_count; i++) {
+        if (edition_has_versions(repository, i)) {
+            text_add(
+                &text, "%s%" PRIu32 ":%08" PRIx32, before, edition->models[i].version,
+                edition->models[i].hash);
+            before = ",";
+        }
+    }
+    return text.length + 1 < room;
+}
+
+/* Read "VERSION:HASH" at @at, which is then behind it. False: it is none. */
+static bool read_model(const char **at, struct edition_model *model_out)
+{
+    char *end = NULL;
+    const unsigned long version = strtoul(*at, &end, 10);
+    if (end == *at || *end != ':' || version == 0 || version > UINT32_MAX) {
+        return false;
+    }
+    const char *hash = end + 1;
+    model_out->version = (uint32_t)version;
+    model_out->hash = (uint32_t)strtoul(hash, &end, 16);
+    *at = end;
+    return end == hash + 8;
+}
+
+bool edition_read(
+    const char *text, const struct repository *repository, struct edition *edition_out)
+{
+    struct edition edition = {.number = 0};
+    if (strlen(text) < BITS_DIGITS || strspn(text, digits) != BITS_DIGITS) {
+        return false;
+    }
+    for (uint32_t i = 0; i < 4 * BITS_DIGITS; i++) {
+        const uint32_t digit = (uint32_t)(strchr(digits, text[i / 4]) - digits);
+        if ((digit >> i % 4 & 1) != 0 && i < MODELS_MAX) {
+            model_set_add(&edition.unloaded, i);
+        } else if (i >= MODELS_MAX) {
+            edition.closed[i - MODELS_MAX] = (digit >> i % 4 & 1) != 0;
+        }
+    }
+    const char *at = text + BITS_DIGITS;
+    char before = ';';
+    for (uint32_t i = 0; i < repository->catalogue->model_count; i++) {
+        if (!edition_has_versions(repository, i)) {
+            continue;
+        }
+        if (*at++ != before || !read_model(&at, &edition.models[i])) {
+            return false;
+        }
+        before = ',';
+    }
+    *edition_out = edition;
+    return *at == '\0';
+}
+
+bool edition_is_same(
+    const struct edition *a, const struct edition *b, const struct repository *repository)
+{
+    bool is_same = memcmp(&a->unloaded, &b->unloaded, sizeof(a->unloaded)) == 0 &&
+                   memcmp(a->closed, b->closed, sizeof(a->closed)) == 0;
+    for (uint32_t i = 0; i < repository->catalogue->model_count; i++) {
+        is_same = is_same && a->models[i].version == b->models[i].version &&
+                  a->models[i].hash == b->models[i].hash;
+    }
+    return is_same;
+}
+
+uint32_t edition_find_version(const struct repository *repository, uint32_t model)
+{
+    char path[PATH_MAX];
+    uint32_t highest = repository->files[model].version;
+    if (!edition_has_versions(repository, model) ||
+        !edition_path(repository, model, highest, path, sizeof(path))) {
+        return highest;
+    }
+    for (uint32_t i = 0; i < 2 && strrchr(path, '/') != NULL; i++) {
+        *strrchr(path, '/') = '\0';
+    }
+    DIR *folder = opendir(path);
+    for (const struct dirent *at = folder == NULL ? NULL : readdir(folder); at != NULL;
+         at = readdir(folder)) {
+        char *end = NULL;
+        const unsigned long version = strtoul(at->d_name, &end, 10);
+        if (at->d_name[0] < '1' || at->d_name[0] > '9' || *end != '\0' || version <= highest ||
+            version > UINT32_MAX) {
+            continue;
+        }
+        if (edition_path(repository, model, (uint32_t)version, path, sizeof(path)) &&
+            access(path, R_OK) == 0) {
+            highest = (uint32_t)version;
+        }
+    }
+    if (folder != NULL) {
+        (void)closedir(folder); /* It was only read. */
+    }
+    return highest;
+}

@@ -1,0 +1,55 @@
+/*
+ * edition.h - one edition of a repository, and as the text that nodes of a cluster tell each other.
+ *
+ *     digits of what is unloaded ; VERSION:HASH of the first model , of the second , ...
+ *
+ * Which models there are, and in which order, all nodes agree on.
+ */
+#ifndef SERVICE_EDITION_H
+#define SERVICE_EDITION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/bitset.h"
+#include "base/limits.h"
+
+struct repository;
+
+/* A model in it. */
+struct edition_model {
+    uint32_t version; /* Its folder. 0: it is no model, or none with a file for processors. */
+    uint32_t hash;    /* Of its file. */
+};
+
+struct edition {
+    uint32_t number; /* Not part of the text. */
+    struct model_set unloaded;
+    bool closed[WORKFLOWS_MAX]; /* By workflow of a document: unloaded itself. */
+    struct edition_model models[MODELS_MAX];
+};
+
+/* False if it does not fit into @room. */
+bool edition_write(
+    const struct edition *edition, const struct repository *repository, char *out, size_t room);
+
+/* Fill in all but the number. False if @text is not one of @repository. */
+bool edition_read(
+    const char *text, const struct repository *repository, struct edition *edition_out);
+
+/* Whether they have the same contents, as far as @repository goes. */
+bool edition_is_same(
+    const struct edition *a, const struct edition *b, const struct repository *repository);
+
+/* The highest version of model @model that has a file, here; at least the one that was found first.
+ */
+uint32_t edition_find_version(const struct repository *repository, uint32_t model);
+
+/* The file of @version of model @model. False if there is no room for it. */
+bool edition_path(
+    const struct repository *repository, uint32_t model, uint32_t version, char *out, size_t room);
+
+/* Whether @model is one whose versions can change while it is served. */
+bool edition_has_versions(const struct repository *repository, uint32_t model);
+
+#endif /* SERVICE_EDITION_H */

@@ -1,0 +1,505 @@
+#include "service/rollout.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/numbers.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "runtime/editions.h"
+#include "runtime/runtime.h"
+#include "service/preparation.h"
+#include "service/rollout_inside.h"
+
+#define LOOK_NS  (100 * NS_PER_MS) /* While not all is as it should be. */
+#define RETRY_NS (2 * NS_PER_S)    /* After an edition could not be held. */
+#define WAIT_NS  (60 * NS_PER_S)   /* That a client waits for other members. */
+
+enum { ANSWER_BYTES = 16384 };
+
+/* A client that waits until an edition is served. */
+struct waiter {
+    struct waiter *next;
+    uint32_t edition;
+    int64_t until_ns;
+    server_changed changed;
+    void *asker;
+};
+
+struct rollout *rollout_create(struct local_index *index, struct artifacts *artifacts)
+{
+    struct rollout *rollout = memory_zeroed(1, sizeof(*rollout));
+    rollout->index = index;
+    rollout->artifacts = artifacts;
+    rollout->list = memory_zeroed(1, sizeof(*rollout->list));
+    rollout->other = memory_zeroed(DIRECTORY_MEMBERS_MAX, sizeof(*rollout->other));
+    return rollout;
+}
+
+void rollout_destroy(struct rollout *rollout)
+{
+    if (rollout != NULL) {
+        free(rollout->list);
+        free(rollout->other);
+        free(rollout);
+    }
+}
+
+/* Let other members hear what has changed. */
+static void tell(struct rollout *rollout)
+{
+    struct member_editions *told = &rollout->told;
+    struct member_editions said = {
+        .newest = rollout->said.newest,
+        .held = rollout->said.held,
+        .serves = rollout->said.serves,
+        .oldest = rollout->said.oldest,
+    };
+    if (rollout->membership == NULL) {
+        return;
+    }
+    const struct edition *newest = rollout_find(rollout, said.newest);
+    const struct edition *served = rollout_find(rollout, said.serves);
+    const struct repository *repository = rollout_repository(rollout);
+    ASSERT(served != NULL);
+    bool fits = edition_write(
+        newest == NULL ? &rollout->next : newest, repository, said.models, sizeof(said.models));
+    fits = edition_write(served, repository, said.serving, sizeof(said.serving)) && fits;
+    ASSERT(fits); /* At most 14 bytes a model, unless versions are counted in hundred millions. */
+    (void)snprintf(said.note, sizeof(said.note), "%s", rollout->note);
+    if (memcmp(&said, told, sizeof(said)) != 0) {
+        *told = said;
+        membership_tell(rollout->membership, told);
+    }
+}
+
+static void look_later(struct rollout *rollout);
+
+/* Whether all members, this one too, serve the newest edition and know no other. */
+static bool is_settled(const struct rollout *rollout)
+{
+    const struct edition_said *own = &rollout->said;
+    bool is_settled = rollout->count == 1 && rollout->preparation == NULL &&
+                      own->serves == own->newest && own->oldest == own->newest;
+    for (uint32_t i = 0; i < rollout->other_count; i++) {
+        is_settled = is_settled && rollout->other[i].serves == own->newest &&
+                     rollout->other[i].oldest == own->newest;
+    }
+    return is_settled;
+}
+
+/* A member that cannot take the newest edition, and why; NULL: there is none. */
+static const char *find_failure(const struct rollout *rollout, char *out, size_t room)
+{
+    if (rollout->note[0] != '\0') {
+        (void)snprintf(out, room, "%s", rollout->note);
+        return out;
+    }
+    for (uint32_t i = 0; i < rollout->list->count; i++) {
+        const struct member *member = &rollout->list->items[i];
+        if (member->editions.newest == rollout->said.newest && member->editions.note[0] != '\0') {
+            (void)snprintf(out, room, "node '%s': %s", member_title(member), member->editions.note);
+            return out;
+        }
+    }
+    return NULL;
+}
+
+/* What members have done, as JSON: names, and the change that they serve. */
+static void write_answer(const struct rollout *rollout, char *out, size_t room)
+{
+    struct text text;
+    text_init(&text, out, room);
+    if (rollout->membership == NULL) {
+        return;
+    }
+    text_add(
+        &text, "{\"edition\":%" PRIu32 ",\"members\":[", rollout->said.serves >> EDITION_NODE_BITS);
+    for (uint32_t i = 0; i < rollout->list->count; i++) {
+        text_add(
+            &text, "%s{\"node\":\"%s\",\"holds\":%" PRIu32 "}", i == 0 ? "" : ",",
+            member_title(&rollout->list->items[i]),
+            rollout->list->items[i].editions.held >> EDITION_NODE_BITS);
+    }
+    text_add(&text, "]}");
+}
+
+/* Tell clients what became of their changes. @is_end: there will be no more. */
+static void answer(struct rollout *rollout, bool is_end)
+{
+    char message[ANSWER_BYTES] = "";
+    const int64_t now_ns = is_end ? INT64_MAX : runtime_now_ns(rollout->index->runtime);
+    struct waiter **link = &rollout->waiters;
+    while (*link != NULL) {
+        struct waiter *waiter = *link;
+        enum weft_status status = WEFT_INVALID;
+        if (rollout->said.serves >= waiter->edition) {
+            status = WEFT_OK;
+            write_answer(rollout, message, sizeof(message));
+        } else if (
+            rollout->said.newest != waiter->edition ||
+            find_failure(rollout, message, sizeof(message)) == NULL) {
+            if (now_ns < waiter->until_ns) {
+                link = &waiter->next;
+                continue;
+            }
+            (void)snprintf(message, sizeof(message), "not all members have it yet");
+        }
+        *link = waiter->next;
+        waiter->changed(waiter->asker, status, message);
+        free(waiter);
+    }
+}
+
+static void look(struct rollout *rollout);
+
+/* Take what @preparation has found out. Whether the edition that it was for is held now. */
+static bool take(struct rollout *rollout, const struct preparation *preparation)
+{
+    struct local_index *index = rollout->index;
+    if (preparation->status == WEFT_OK) {
+        for (uint32_t i = 0; i < preparation->count; i++) {
+            const struct prepared_model *item = &preparation->items[i];
+            measured_take(index->measured, item->model, &item->signature);
+        }
+        return rollout_hold(rollout, &rollout->wanted);
+    }
+    (void)snprintf(rollout->note, sizeof(rollout->note), "%.255s", preparation->error.message);
+    const struct log_field cause = log_text("cause", rollout->note);
+    log_say(index->log, LOG_ERROR, "edition not held", 1, &cause);
+    return false;
+}
+
+/* On the runtime's thread again. */
+static void on_prepared(void *argument)
+{
+    struct preparation *preparation = argument;
+    struct rollout *rollout = preparation->context;
+    rollout->preparation = NULL;
+    if (rollout->index->runtime != NULL) {
+        if (!take(rollout, preparation)) {
+            rollout->retry_ns = runtime_now_ns(rollout->index->runtime) + RETRY_NS;
+        }
+        look_later(rollout);
+    }
+    free(preparation);
+}
+
+/* What is not known yet of @edition. */
+static struct preparation *list_unknown(struct rollout *rollout, const struct edition *edition)
+{
+    const struct repository *repository = rollout_repository(rollout);
+    struct preparation *preparation = memory_zeroed(1, sizeof(*preparation));
+    preparation->context = rollout;
+    preparation->measured = rollout->index->measured;
+    preparation->fetch = rollout->fetch;
+    for (uint32_t i = 0; i < repository->catalogue->model_count; i++) {
+        if (edition_has_versions(repository, i) && !rollout_knows(rollout, edition, i)) {
+            preparation->items[preparation->count++] = (struct prepared_model){
+                .model = i,
+                .version = edition->models[i].version,
+                .hash = edition->models[i].hash,
+            };
+        }
+    }
+    return preparation;
+}
+
+/* Get what @edition needs, and hold it then. One after the other. */
+static void prepare(struct rollout *rollout, const struct edition *edition)
+{
+    struct runtime *runtime = rollout->index->runtime;
+    if (rollout->preparation != NULL || runtime_now_ns(runtime) < rollout->retry_ns) {
+        return;
+    }
+    rollout->wanted = *edition;
+    rollout->preparation = list_unknown(rollout, edition);
+    if (rollout->preparation->count == 0) {
+        on_prepared(rollout->preparation);
+    } else {
+        runtime_work(runtime, preparation_run, on_prepared, rollout->preparation);
+    }
+}
+
+/* Follow what other members have heard of, and get what they serve. */
+static void follow(struct rollout *rollout)
+{
+    struct edition edition;
+    for (uint32_t i = 0; i < rollout->list->count; i++) {
+        const struct member_editions *said = &rollout->list->items[i].editions;
+        if (said->newest > rollout->said.newest &&
+            edition_read(said->models, rollout_repository(rollout), &rollout->next)) {
+            rollout->next.number = said->newest;
+            rollout->said.newest = said->newest;
+            rollout->note[0] = '\0';
+            rollout->retry_ns = 0;
+        }
+    }
+    for (uint32_t i = 0; i < rollout->list->count; i++) {
+        const struct member_editions *said = &rollout->list->items[i].editions;
+        if (rollout_find(rollout, said->serves) == NULL &&
+            edition_read(said->serving, rollout_repository(rollout), &edition)) {
+            edition.number = said->serves;
+            prepare(rollout, &edition);
+        }
+    }
+    if (rollout_find(rollout, rollout->said.newest) == NULL) {
+        prepare(rollout, &rollout->next);
+    }
+}
+
+static void propose(struct rollout *rollout, struct edition *edition)
+{
+    edition->number = edition_next(rollout->said.newest, rollout->node);
+    rollout->next = *edition;
+    rollout->said.newest = edition->number;
+    rollout->note[0] = '\0';
+    rollout->retry_ns = 0;
+}
+
+/* Versions that were in the folder at the start and are newer than those of the cluster come next.
+ */
+static void offer_own(struct rollout *rollout)
+{
+    const struct repository *repository = rollout_repository(rollout);
+    const struct edition *newest = rollout_find(rollout, rollout->said.newest);
+    if (rollout->has_offered || newest == NULL || rollout->said.serves != newest->number) {
+        return;
+    }
+    struct edition next = *newest;
+    rollout->has_offered = true;
+    for (uint32_t i = 0; i < repository->catalogue->model_count; i++) {
+        const uint32_t version = repository->files[i].version;
+        if (edition_has_versions(repository, i) && version > next.models[i].version &&
+            rollout->index->measured->looks[i].fault[0] == '\0' &&
+            preparation_hash(repository, i, version, &next.models[i].hash, NULL) == WEFT_OK) {
+            next.models[i].version = version;
+        }
+    }
+    if (!edition_is_same(&next, newest, repository)) {
+        propose(rollout, &next);
+    }
+}
+
+static void look(struct rollout *rollout)
+{
+    struct runtime *runtime = rollout->index->runtime;
+    struct edition_said *said = &rollout->said;
+    follow(rollout);
+    const uint32_t serves = editions_to_serve(said, rollout->other, rollout->other_count);
+    if (serves != said->serves && rollout_find(rollout, serves) != NULL) {
+        const struct log_field number = log_number("change", serves >> EDITION_NODE_BITS);
+        said->serves = serves;
+        rollout_show(rollout, rollout_find(rollout, serves));
+        rollout_apply(rollout, /* changed */ NULL);
+        log_say(rollout->index->log, LOG_INFO, "models as in the cluster", 1, &number);
+    }
+    offer_own(rollout);
+    said->oldest = min_u32(said->serves, runtime_oldest_edition(runtime));
+    rollout_drop(rollout, editions_oldest(said, rollout->other, rollout->other_count));
+    tell(rollout);
+    answer(rollout, /* is_end */ false);
+    if (!is_settled(rollout) || rollout->waiters != NULL) {
+        look_later(rollout);
+    }
+}
+
+static void on_time(void *context)
+{
+    struct rollout *rollout = context;
+    rollout->is_due = false;
+    if (rollout->index->runtime != NULL) {
+        look(rollout);
+    }
+}
+
+static void look_later(struct rollout *rollout)
+{
+    struct runtime *runtime = rollout->index->runtime;
+    if (!rollout->is_due) {
+        rollout->is_due = true;
+        runtime_call_at(
+            runtime, runtime_now_ns(runtime) + LOOK_NS, /* background */ true, on_time, rollout);
+    }
+}
+
+void rollout_members(struct rollout *rollout, const struct member_list *list)
+{
+    const char *own = rollout->own;
+    const struct member *self = member_find(list, own);
+    rollout->list->count = 0;
+    rollout->other_count = 0;
+    for (uint32_t i = 0; i < list->count; i++) {
+        const struct member *member = &list->items[i];
+        const struct member_editions *said = &member->editions;
+        if (strcmp(member->name, own) == 0 || member_is_guest(member) ||
+            (self != NULL && member->agreement != self->agreement)) {
+            continue;
+        }
+        rollout->list->items[rollout->list->count++] = *member;
+        rollout->other[rollout->other_count++] = (struct edition_said){
+            .newest = said->newest,
+            .held = said->held,
+            .serves = said->serves,
+            .oldest = said->oldest,
+        };
+    }
+    if (rollout->index->runtime != NULL) {
+        look(rollout);
+    }
+}
+
+/* The edition of what was found at the start; of the cluster's, if it is the first. */
+static void describe(const struct rollout *rollout, struct edition *edition_out)
+{
+    const struct repository *repository = rollout_repository(rollout);
+    *edition_out = (struct edition){.number = rollout->node};
+    for (uint32_t i = 0; i < repository->catalogue->model_count; i++) {
+        struct edition_model *model = &edition_out->models[i];
+        if (!edition_has_versions(repository, i)) {
+            continue;
+        }
+        model->version = repository->files[i].version;
+        if (rollout->membership != NULL) { /* What cannot be read has a hash of 0. */
+            (void)preparation_hash(repository, i, model->version, &model->hash, NULL);
+        }
+    }
+}
+
+/* Begin with @edition. */
+static void start(struct rollout *rollout, const struct edition *edition)
+{
+    rollout->count = 0;
+    rollout->said = (struct edition_said){
+        .newest = edition->number,
+        .held = edition->number,
+        .serves = edition->number,
+        .oldest = edition->number,
+    };
+    rollout->withdrawn = (struct model_set){{0}};
+    for (uint32_t i = 0; i < rollout_repository(rollout)->catalogue->model_count; i++) {
+        if (rollout->index->measured->looks[i].fault[0] != '\0') {
+            model_set_add(&rollout->withdrawn, i); /* The index has seen to it. */
+        }
+    }
+    rollout->has_offered = false;
+    rollout->other_count = 0;
+    rollout->list->count = 0;
+    (void)rollout_hold(rollout, edition); /* There is room. */
+    rollout_show(rollout, &rollout->held[0]);
+}
+
+void rollout_open(struct rollout *rollout)
+{
+    struct edition edition;
+    describe(rollout, &edition);
+    start(rollout, &edition);
+}
+
+/* Hold @edition now, whatever time that takes. */
+static enum weft_status hold_now(
+    struct rollout *rollout, const struct edition *edition, struct weft_error *error)
+{
+    struct preparation *preparation = list_unknown(rollout, edition);
+    preparation_run(preparation);
+    rollout->wanted = *edition;
+    const bool is_held = take(rollout, preparation);
+    free(preparation);
+    return is_held ? WEFT_OK
+                   : error_set(error, WEFT_INVALID, "what the cluster serves: %s", rollout->note);
+}
+
+enum weft_status rollout_join(
+    struct rollout *rollout, struct membership *membership, uint32_t node, const char *name,
+    const struct fetch_options *fetch, struct weft_error *error)
+{
+    const struct member_list *list = membership_list(membership);
+    enum weft_status status = WEFT_OK;
+    struct edition edition;
+    uint32_t serves = 0;
+    rollout->membership = membership;
+    rollout->node = node;
+    rollout->own = name;
+    rollout->fetch = fetch;
+    rollout_open(rollout); /* Now with hashes, and a number of its own. */
+    for (uint32_t i = 0; i < list->count && status == WEFT_OK; i++) {
+        const struct member_editions *said = &list->items[i].editions;
+        if (strcmp(list->items[i].name, name) == 0 || said->serving[0] == '\0') {
+            continue; /* That is this process, or one that is starting as well. */
+        }
+        if (!edition_read(said->serving, rollout_repository(rollout), &edition)) {
+            status = error_set(
+                error, WEFT_INVALID, "node '%s' serves something else",
+                member_title(&list->items[i]));
+        } else if (rollout_find(rollout, said->serves) == NULL || serves == 0) {
+            edition.number = said->serves;
+            if (serves == 0) { /* What was found here at first counts for nothing any more. */
+                rollout->count = 0;
+            }
+            status = hold_now(rollout, &edition, error);
+        }
+        serves = max_u32(serves, said->serves + 1);
+    }
+    if (status == WEFT_OK && serves > 0) {
+        const uint32_t number = serves - 1;
+        rollout->said = (struct edition_said){
+            .newest = number, .held = number, .serves = number, .oldest = number};
+        rollout_show(rollout, rollout_find(rollout, number));
+        rollout_apply(rollout, /* changed */ NULL);
+    }
+    if (status == WEFT_OK) {
+        memset(&rollout->told, 0, sizeof(rollout->told));
+        rollout_members(rollout, list);
+    }
+    return status;
+}
+
+void rollout_close(struct rollout *rollout)
+{
+    answer(rollout, /* is_end */ true);
+    rollout->membership = NULL;
+    rollout->is_due = false;
+}
+
+void rollout_begin(const struct rollout *rollout, struct edition *edition_out)
+{
+    const struct edition *newest = rollout_find(rollout, rollout->said.newest);
+    *edition_out = newest == NULL ? rollout->next : *newest;
+}
+
+void rollout_change(
+    struct rollout *rollout, const struct edition *edition, server_changed changed, void *asker)
+{
+    struct edition newest;
+    struct edition next = *edition;
+    const struct model_set none = {{0}};
+    rollout_begin(rollout, &newest);
+    if (!edition_is_same(&next, &newest, rollout_repository(rollout))) {
+        propose(rollout, &next);
+        if (rollout->said.newest == 0) {
+            changed(asker, WEFT_LIMIT, "there were too many changes; restart the cluster");
+            return;
+        }
+        (void)rollout_hold(rollout, &next);
+    } else {
+        rollout_apply(rollout, &none); /* What could not be read before may be there now. */
+    }
+    if (changed != NULL) {
+        struct waiter *waiter = memory_zeroed(1, sizeof(*waiter));
+        *waiter = (struct waiter){
+            .next = rollout->waiters,
+            .edition = rollout->said.newest,
+            .until_ns = runtime_now_ns(rollout->index->runtime) + WAIT_NS,
+            .changed = changed,
+            .asker = asker,
+        };
+        rollout->waiters = waiter;
+    }
+    look(rollout);
+}
