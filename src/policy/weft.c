@@ -59,6 +59,8 @@ static const struct policy_option options[] = {
     [WEFT_HASTE] =
         {"haste", 0.25, 0, 1, false,
          "share of the time not used while all is idle; 1 if it is free"},
+    [WEFT_TROUBLE] =
+        {"trouble", 128, 0, 4096, true, "that part of the time lost: haste in full; 0: always"},
     [WEFT_FORK] = {"fork", 1, 0, 1, true, "0: branches do not look at those that come after them"},
     [WEFT_POOL] = {"pool", 1, 0, 1, true, "0: workers of a node do not share what waits"},
     {.name = NULL},

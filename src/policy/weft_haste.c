@@ -11,7 +11,10 @@ enum { IDLE_ONE = 1024 };
 /*
  * Haste where nothing is charged: not quite all, as the last units gain least and are missed most.
  */
-static const double FREE_HASTE = 0.9375;
+enum { FREE_HASTE_64THS = 60 };
+
+/* A batch whose whole time went by before it began; and a new one counts one part in so many. */
+enum { OFF_ONE = 1 << 20, OFF_WEIGHT = 64 };
 
 /* Units of devices that are free, of all, in 1024ths: as of up to 100 µs for each worker ago. */
 static int64_t idle_share(const struct policy_input *input)
@@ -49,13 +52,30 @@ static int64_t soonest_ns(const struct queue_facts *queue, const struct esg_queu
     return configs->weights[i].time_ns + known->stage.extra_ns + known->rest.points[0].time_ns;
 }
 
+void weft_haste_note(const struct policy_input *input, int64_t off_ns, int64_t target_ns)
+{
+    struct weft_state *state = input->state;
+    const int64_t off = min_i64(off_ns / (target_ns / OFF_ONE + 1), OFF_ONE);
+    state->off += (off - state->off) / OFF_WEIGHT;
+}
+
+/* How much of the time that is left is not used while all is idle, in 64ths. */
+static int64_t haste_64ths(const struct policy_input *input)
+{
+    const struct weft_state *state = input->state;
+    const int64_t haste = compass_64ths(input->options[WEFT_HASTE]);
+    const int64_t trouble = (int64_t)input->options[WEFT_TROUBLE];
+    if (input->view->fleet->prices.gpu == 0) {
+        return haste > 0 ? FREE_HASTE_64THS : 0;
+    }
+    return trouble == 0 ? haste : haste * min_i64(state->off * trouble, OFF_ONE) / OFF_ONE;
+}
+
 int64_t weft_haste_ns(
     const struct policy_input *input, const struct queue_facts *queue,
     const struct esg_queue *known, int64_t target_ns)
 {
-    const bool is_free = input->view->fleet->prices.gpu == 0;
-    const double haste = input->options[WEFT_HASTE];
-    const int64_t part = compass_64ths(haste > 0 && is_free ? FREE_HASTE : haste);
+    const int64_t part = haste_64ths(input);
     if (part == 0) {
         return target_ns;
     }

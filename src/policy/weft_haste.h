@@ -2,7 +2,8 @@
  * weft_haste.h - how much sooner than they must batches of home queues shall end.
  *
  * What is idle may as well be used: the more of it there is, the sooner a batch shall end, so that
- * there is time for what goes wrong. Where units have a price only part of the time is bought.
+ * there is time for what goes wrong. Where units have a price only part of the time is bought, and
+ * less of it the closer batches keep to their plans.
  */
 #ifndef POLICY_WEFT_HASTE_H
 #define POLICY_WEFT_HASTE_H
@@ -15,5 +16,8 @@
 int64_t weft_haste_ns(
     const struct policy_input *input, const struct queue_facts *queue,
     const struct esg_queue *known, int64_t target_ns);
+
+/* A batch that shall end within @target_ns will be off its plan by @off_ns: loads, links, learnt. */
+void weft_haste_note(const struct policy_input *input, int64_t off_ns, int64_t target_ns);
 
 #endif /* POLICY_WEFT_HASTE_H */

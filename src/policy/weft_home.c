@@ -457,6 +457,11 @@ static bool place_range(
         if (spot->worker == WORKER_NONE || !in_time) {
             continue;
         }
+        if (spot->has_room && answer_out->count == 0 && found->rule == ESG_ON_TIME) {
+            /* Runs that are shorter than planned are as little to be relied on. */
+            const int64_t off_ns = late_ns - 2 * min_i64(spot->more_ns, 0);
+            weft_haste_note(ask->fit.input, off_ns, found->target_ns);
+        }
         if (spot->has_room) {
             add(answer_out, &config, spot->worker);
         }

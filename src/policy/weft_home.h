@@ -33,6 +33,7 @@ struct weft_state {
     struct weft_learn learn;
     int64_t idle_at_ns; /* When idle was found out. */
     int64_t idle;       /* Units of devices that are free, of all, in 1024ths. */
+    int64_t off; /* By which share of their time batches start off their plan, in 2^20ths. */
 };
 
 /* Find out which tasks wait, and prepare for them. */

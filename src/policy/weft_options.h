@@ -21,6 +21,7 @@ enum weft_option {
     WEFT_STEAL,
     WEFT_WARY,
     WEFT_HASTE,
+    WEFT_TROUBLE,
     WEFT_FORK,
     WEFT_POOL,
 };

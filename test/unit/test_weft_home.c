@@ -41,6 +41,13 @@ static void forget(uint32_t worker, uint32_t model)
     cluster_write(&cluster, &row);
 }
 
+static void remember(uint32_t worker, uint32_t model)
+{
+    struct row row = cluster.board.entries[worker].live;
+    model_set_add(&row.cache.resident, model);
+    cluster_write(&cluster, &row);
+}
+
 /* @worker has @gpu units left and runs for another @ms. */
 static void occupy(uint32_t worker, uint32_t gpu, int64_t ms)
 {
@@ -139,6 +146,29 @@ static void what_is_idle_is_used(void **state)
     assert_int_equal(home_ask(&cluster, &queue).configs[0].gpu, 1);
 }
 
+/* Where units have a price, time is bought only if batches start late now and then. */
+static void haste_is_bought_where_plans_fail(void **state)
+{
+    (void)state;
+    const struct queue_facts queue = home_queue(&cluster, 1, 1, 0, 300);
+    const struct queue_facts patient = home_queue(&cluster, 1, 1, 0, 3000);
+    cluster.fleet->prices.gpu = 1;
+    cluster_seat(&cluster, "weft:haste=1:trouble=0");
+    assert_int_equal(home_ask(&cluster, &queue).configs[0].gpu, 7);
+    cluster_seat(&cluster, "weft:haste=1");
+    assert_int_equal(home_ask(&cluster, &queue).configs[0].gpu, 1);
+    for (uint32_t worker = 0; worker < 4; worker++) {
+        forget(worker, 1);
+    }
+    for (uint32_t i = 0; i < 8; i++) { /* Each has to load its model first. */
+        assert_int_equal(home_ask(&cluster, &patient).count, 1);
+    }
+    for (uint32_t worker = 0; worker < 4; worker++) {
+        remember(worker, 1);
+    }
+    assert_int_equal(home_ask(&cluster, &queue).configs[0].gpu, 7);
+}
+
 static void a_slow_worker_is_avoided(void **state)
 {
     (void)state;
@@ -223,6 +253,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_late_task_takes_what_ends_first, setup, teardown),
         cmocka_unit_test_setup_teardown(all_inputs_of_a_batch_count, setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_idle_is_used, setup, teardown),
+        cmocka_unit_test_setup_teardown(haste_is_bought_where_plans_fail, setup, teardown),
         cmocka_unit_test_setup_teardown(a_slow_worker_is_avoided, setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_learnt_of_a_worker_fades, setup, teardown),
         cmocka_unit_test_setup_teardown(models_in_use_are_copied_into_free_memory, setup, teardown),
