@@ -18,6 +18,7 @@
  * Tasks that can run on a share of a device wait in home queues instead (weft_home.h).
  * Source: our own; costs of models as in compass, tolls as marginal waits of a queue (Nona),
  * configs of shares and batches as in esg.
+ * What can no longer be in time is given up (weft_give_up.h).
  * An idle worker asks the one of its rack with the longest queue for a task.
  * Ignores: the spread of run times, and on whole devices which models are slow.
  * Not for: jobs whose clients know better where they should run.
@@ -30,6 +31,7 @@
 #include "policy/compass_cache.h"
 #include "policy/compass_cost.h"
 #include "policy/registry.h"
+#include "policy/weft_give_up.h"
 #include "policy/weft_home.h"
 #include "policy/weft_options.h"
 #include "policy/weighed.h"
@@ -63,6 +65,7 @@ static const struct policy_option options[] = {
         {"trouble", 128, 0, 4096, true, "that part of the time lost: haste in full; 0: always"},
     [WEFT_FORK] = {"fork", 1, 0, 1, true, "0: branches do not look at those that come after them"},
     [WEFT_POOL] = {"pool", 1, 0, 1, true, "0: workers of a node do not share what waits"},
+    [WEFT_GIVE_UP] = {"give_up", 1, 0, 1, true, "0: jobs that can no longer be in time still run"},
     {.name = NULL},
 };
 
@@ -450,6 +453,9 @@ const struct policy policy_weft = {
     .binds = true,
     .options = options,
     .plan = plan,
+    .admit = weft_admit,
+    .answered = weft_answered,
+    .hopeless = weft_hopeless,
     .place_task = place_task,
     .waits = waits,
     .queued = queued,

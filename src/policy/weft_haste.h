@@ -17,7 +17,7 @@ int64_t weft_haste_ns(
     const struct policy_input *input, const struct queue_facts *queue,
     const struct esg_queue *known, int64_t target_ns);
 
-/* A batch that shall end within @target_ns will be off its plan by @off_ns: loads, links, learnt. */
+/* A batch that shall end within @target_ns is off its plan by @off_ns: loads, links, slowness. */
 void weft_haste_note(const struct policy_input *input, int64_t off_ns, int64_t target_ns);
 
 #endif /* POLICY_WEFT_HASTE_H */

@@ -24,6 +24,7 @@ enum weft_option {
     WEFT_TROUBLE,
     WEFT_FORK,
     WEFT_POOL,
+    WEFT_GIVE_UP,
 };
 
 #endif /* POLICY_WEFT_OPTIONS_H */

@@ -470,15 +470,15 @@ static void draw_patience(struct swarm *swarm, uint64_t seed)
     swarm->arrivals.patience_ns = draw(&rng, 1, 100) * INT64_C(10000000);
 }
 
-/* The roles of @policy one by one, so that another can stand beside them. */
+/* The roles of @policies one by one but admit, so that another can stand beside them. */
 static void spell_out(const struct policy_set *policies, struct text *text)
 {
-    if (strchr(policies->text, ',') != NULL || policies->roles[ROLE_ADMIT].policy != NULL) {
+    if (strchr(policies->text, ',') != NULL) {
         text_add(text, "%s", policies->text);
         return;
     }
     for (uint32_t role = 0; role < POLICY_ROLES; role++) {
-        if (policies->roles[role].policy != NULL) {
+        if (role != ROLE_ADMIT && policies->roles[role].policy != NULL) {
             const char *name = policy_role_name((enum policy_role)role);
             text_add(text, "%s%s=%s", text->length > 0 ? "," : "", name, policies->text);
         }

@@ -1,7 +1,7 @@
 /*
  * weft: where a ready task ends first, and what it costs others.
  *
- * Covers: src/policy/weft.c src/policy/weft_links.c
+ * Covers: src/policy/weft.c src/policy/weft_give_up.c src/policy/weft_links.c
  */
 #include "policy/weft_links.h"
 #include "policy_fixture.h"
@@ -245,6 +245,42 @@ static void a_job_without_deadline_is_due_by_its_path(void **state)
     cluster_deinit(&cluster);
 }
 
+/* Whether the first task, which became ready @waited_ns ago, is given up with @left_ns to go. */
+static bool is_hopeless(struct cluster *cluster, int64_t waited_ns, int64_t left_ns)
+{
+    struct job_facts job = cluster->job;
+    job.deadline_ns = cluster->view.now_ns + left_ns;
+    const struct ready_facts facts = {
+        .job = &job, .items = 1, .ready_ns = cluster->view.now_ns - waited_ns};
+    return policy_hopeless(&cluster->seat, &facts);
+}
+
+static void what_can_no_longer_be_in_time_is_given_up(void **state)
+{
+    (void)state;
+    struct cluster cluster;
+    const int64_t rest_ns = 3 * RUN_NS; /* A branch and the join come after it. */
+    init(&cluster, "", 0);
+    assert_true(policy_admit(&cluster.seat, &cluster.job).admitted);
+    assert_false(is_hopeless(&cluster, 1, rest_ns));
+    assert_true(is_hopeless(&cluster, 1, rest_ns - 1));
+    assert_false(is_hopeless(&cluster, 0, rest_ns - 1)); /* It is tried at once. */
+    assert_true(is_hopeless(&cluster, 0, -1));
+    struct answered_facts lost = {.job = &cluster.job, .late = true};
+    for (uint32_t i = 0; i < 16; i++) {
+        assert_true(is_hopeless(&cluster, 1, rest_ns - 1));
+        policy_answered(&cluster.seat, &lost);
+    }
+    assert_false(is_hopeless(&cluster, 1, rest_ns - 1)); /* The profile may be too slow. */
+    assert_true(is_hopeless(&cluster, 1, rest_ns / 2 - 1));
+    lost = (struct answered_facts){.job = &cluster.job, .completed = true};
+    policy_answered(&cluster.seat, &lost);
+    assert_true(is_hopeless(&cluster, 1, rest_ns - 1));
+    cluster_seat(&cluster, "weft:give_up=0");
+    assert_false(is_hopeless(&cluster, 1, -1));
+    cluster_deinit(&cluster);
+}
+
 static void a_toll_grows_with_the_load_and_fades(void **state)
 {
     (void)state;
@@ -312,6 +348,7 @@ int main(void)
         cmocka_unit_test(a_slow_worker_gets_what_ends_first_there_all_the_same),
         cmocka_unit_test(an_idle_worker_asks_the_one_with_most_work_that_waits),
         cmocka_unit_test(a_job_without_deadline_is_due_by_its_path),
+        cmocka_unit_test(what_can_no_longer_be_in_time_is_given_up),
         cmocka_unit_test(a_toll_grows_with_the_load_and_fades),
         cmocka_unit_test(a_rack_shares_its_link),
     };
