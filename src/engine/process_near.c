@@ -13,6 +13,7 @@
 #include "engine/near.h"
 #include "engine/process_ahead.h"
 #include "engine/process_inside.h"
+#include "engine/waker.h"
 #include "model/catalogue.h"
 #include "model/fleet.h"
 
@@ -67,6 +68,9 @@ uint32_t process_near_launch(struct engine_process *engine, const struct engine_
     near->is_used = true;
     if (near->processor == 0 && near->alone >= near->alone_min) {
         const uint32_t here = near_here();
+        if (near->waker == NULL) {
+            near->waker = waker_create(); /* Before: it is not to stay here. */
+        }
         if (near_stay(here)) {
             near->processor = here;
         } else {
@@ -84,6 +88,9 @@ void process_near_ran(
     process_learn_run(&near->run_ns[model], run_ns, near->short_ns);
     if (near->processor == 0) {
         return;
+    }
+    if (near->waker != NULL && waker_is_expected()) {
+        waker_wake(near->waker); /* Who asked is answered soon, or the next task is launched. */
     }
     if (process_now_ns(engine) - batch->since_ns - run_ns > SLOW_FACTOR * near->short_ns) {
         near->slow += SLOW_ONE;
@@ -108,5 +115,6 @@ void process_near_watch(struct engine_process *engine)
 void process_near_close(struct engine_process *engine)
 {
     part(&engine->near);
+    waker_destroy(engine->near.waker);
     free(engine->near.run_ns);
 }

@@ -21,16 +21,18 @@ struct process_ahead;
 struct process_batch;
 struct process_ran;
 struct process_worker;
+struct waker;
 
 /* Whether the loop and an engine process share a processor: process_near.c. */
 struct process_near {
-    int64_t short_ns;   /* Runs up to here are short. */
-    bool is_used;       /* Since they were looked after last. */
-    uint32_t processor; /* That they share, counted from 1. 0: they do not. */
-    uint32_t alone;     /* Launches in a row that had nothing beside them. */
-    uint32_t alone_min; /* So many must be before they share one. */
-    int64_t *run_ns;    /* By model, on average: process_ahead.h. */
-    uint32_t slow;      /* Grows with each way there and back that was slow. */
+    int64_t short_ns;    /* Runs up to here are short. */
+    bool is_used;        /* Since they were looked after last. */
+    uint32_t processor;  /* That they share, counted from 1. 0: they do not. */
+    uint32_t alone;      /* Launches in a row that had nothing beside them. */
+    uint32_t alone_min;  /* So many must be before they share one. */
+    int64_t *run_ns;     /* By model, on average: process_ahead.h. */
+    uint32_t slow;       /* Grows with each way there and back that was slow. */
+    struct waker *waker; /* From when they first share one; NULL: it is not needed. */
 };
 
 /* What the process of a worker has run ahead, and the outputs that its next report is about. */

@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "engine/waker.h"
 #include "trace/text.h"
 
 void infer_release(struct infer *infer)
@@ -459,6 +460,7 @@ void infer_begin(
     uint32_t status = 0;
     char text[MODELS_OBSTACLE_BYTES];
     struct infer_head read;
+    waker_expect(http_exchange_is_local(exchange));
     const char *obstacle = infer_head_read(head, &read, &status);
     if (obstacle == NULL) {
         status = 503;

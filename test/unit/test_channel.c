@@ -3,8 +3,6 @@
  *
  * Covers: src/engine/packet.c, src/engine/channel.c
  */
-#define _GNU_SOURCE /* gettid(), RUSAGE_THREAD */
-
 #include "engine/channel.h"
 
 #include <pthread.h>
@@ -23,6 +21,7 @@
 #include <cmocka.h>
 
 #include "base/attributes.h"
+#include "unit/thread_seen.h"
 
 struct pair {
     struct channel here;
@@ -271,23 +270,9 @@ static void *wait_for_packet(void *context)
     return NULL;
 }
 
-static bool is_asleep(pid_t thread)
-{
-    char path[64];
-    char line[128] = "";
-    (void)snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)thread);
-    FILE *file = fopen(path, "r");
-    assert_non_null(file);
-    assert_non_null(fgets(line, sizeof(line), file));
-    (void)fclose(file);
-    const char *name_end = strrchr(line, ')');
-    assert_non_null(name_end);
-    return name_end[2] == 'S';
-}
-
 static void let_sleep(const struct waiter *waiter)
 {
-    while (waiter->thread == 0 || !is_asleep(waiter->thread)) {
+    while (waiter->thread == 0 || !thread_is_asleep(waiter->thread)) {
         (void)sched_yield();
     }
 }

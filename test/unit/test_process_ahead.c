@@ -16,7 +16,9 @@
 #include "engine/near.h"
 #include "engine/process.h"
 #include "engine/process_child.h"
+#include "engine/waker.h"
 #include "unit/engine_fixture.h"
+#include "unit/thread_seen.h"
 
 enum { PAIR, DIVIDE, HALVE, MODELS };    /* Models. */
 enum { CHAIN, FORK };                    /* Workflows. */
@@ -399,9 +401,18 @@ static void short_runs_that_are_alone_stay_on_one_processor(ATTR_UNUSED void **s
         skip();
     }
     world_init();
+    waker_expect(false);
     run_alone(ALONE_MIN);
     assert_int_equal(processor_count(), 1);
     assert_int_equal(near_where(), near_here());
+    const pid_t waker = thread_called("weft-waker");
+    assert_true(waker > 0);
+    const long sleeps = thread_sleeps(waker);
+    waker_expect(true); /* Now a client is woken with each answer, and its processor before. */
+    while (thread_sleeps(waker) == sleeps) {
+        run_alone(1);
+    }
+    waker_expect(false);
     struct bundle *inputs[2] = {pair(8, 2), pair(9, 3)};
     launch(FORK, 0, 1, &inputs[0]);
     launch(FORK, 0, 1, &inputs[1]); /* Beside the other: there is more to do. */
@@ -413,6 +424,7 @@ static void short_runs_that_are_alone_stay_on_one_processor(ATTR_UNUSED void **s
     assert_int_equal(processor_count(), 1);
     world_deinit(); /* Whoever comes next may go anywhere. */
     assert_int_equal(processor_count(), CPU_COUNT(&allowed));
+    assert_int_equal(thread_called("weft-waker"), 0);
 }
 
 static void a_processor_that_is_not_allowed_is_not_used(ATTR_UNUSED void **state)
