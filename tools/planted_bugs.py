@@ -362,8 +362,8 @@ BUGS = [
         "src/sim/device_runs.c",
         "runs are not slowed down by one that begins",
         "`runs_begin()` schedules only that",
-        "    running->units += run->gpu;\n    if (shared) {",
-        "    running->units += run->gpu;\n    if (false) {",
+        "    running->threads += run->threads;\n    if (shared) {",
+        "    running->threads += run->threads;\n    if (false) {",
         (BY_HAND,),
     ),
     Bug(

@@ -14,6 +14,8 @@ static const struct reader_range ms_range = {1e-6, 86400e3, "more than 0 and at 
 static const struct reader_range spread_range = {0, 86400e3, "between 0 and a day"};
 static const struct reader_range share_range = {0, 1024, "between 0 and 1024"};
 
+static const struct reader_range beside_range = {0, 1, "between 0% and 100%"};
+static const struct reader_range quantile_range = {0, 1e6, "between 0 and 1000000"};
 static const struct reader_range interference_range = {0, 10, "between 0% and 1000%"};
 
 static const char *const figures[] = {"measured", "published", "assumed", NULL};
@@ -50,6 +52,7 @@ struct device {
     int64_t load_ns;
     int64_t handoff_ns;
     double interference;
+    double quantiles[PROFILE_QUANTILES];
     const struct profile_curve *curve; /* Where it is written. */
 };
 
@@ -64,6 +67,12 @@ const struct field profile_point_fields[] = {
      .help = "the mean run time"},
     {"sd_ms", FIELD_MS(struct profile_point, sd_ns), .range = &spread_range,
      .help = "its standard deviation"},
+    {"beside", FIELD_FRACTION(struct profile_point, slowing.beside), .range = &beside_range,
+     .help = "the part of the machine's other processors that was busy meanwhile, on average. "
+             "Learnt while serving, as is the next"},
+    {"crowded", FIELD_FRACTION(struct profile_point, slowing.crowded), .range = &interference_range,
+     .help = "how many threads wanted a processor beyond those that have one, as a part of the "
+             "processors, on average"},
     {0},
 };
 
@@ -77,6 +86,32 @@ static void write_points(struct writer *writer, const void *record)
         record_write_inline(writer, profile_point_fields, &curve->points[i]);
     }
     writer_close(writer);
+}
+
+static void read_quantiles(struct reader *reader, const struct tree_node *node, void *record)
+{
+    double *quantiles = ((struct device *)record)->quantiles;
+    uint32_t count = 0;
+
+    reader_list(reader, node);
+    if (reader_is_good(reader) && node->child_count != PROFILE_QUANTILES) {
+        reader_fail(reader, node, "'quantiles' wants %d numbers", PROFILE_QUANTILES);
+    }
+    READER_EACH (value, reader, node) {
+        quantiles[count] = reader_quantity(reader, value, QUANTITY_NUMBER, &quantile_range);
+        if (reader_is_good(reader) && count > 0 && quantiles[count] < quantiles[count - 1]) {
+            reader_fail(reader, value, "'quantiles' must not fall");
+        }
+        count++;
+    }
+}
+
+static void write_quantiles(struct writer *writer, const void *record)
+{
+    const struct device *device = record;
+    if (device->curve->quantiles[PROFILE_QUANTILES - 1] > 0) {
+        writer_numbers(writer, "quantiles", device->curve->quantiles, PROFILE_QUANTILES);
+    }
 }
 
 const struct field profile_device_fields[] = {
@@ -98,7 +133,14 @@ const struct field profile_device_fields[] = {
              "end. Learnt while serving"},
     {"interference", FIELD_FRACTION(struct device, interference), .range = &interference_range,
      .help = "how much longer a batch takes while others hold all of the device, as measured. A "
-             "served GPU has the mean of its models; simulated devices have that of their cluster"},
+             "served GPU has the mean of its models; simulated devices have that of their "
+             "cluster. Of a processor: while all others of its machine are busy, learnt while "
+             "serving; simulated processors that `splits` have it too"},
+    {"quantiles", .read = read_quantiles, .write = write_quantiles, .form = "list of 13 numbers",
+     .help = "how simulated run times scatter, instead of `distribution`: as parts of their mean, "
+             "the least, those that 1/8, 2/8 … 7/8, 15/16, 31/32, 63/64 and 127/128 of all runs do "
+             "not exceed, and the end of what is drawn. Learnt while serving",
+     .left_out = "`distribution`"},
     {0},
 };
 
@@ -189,6 +231,7 @@ static void read_device(struct reader *reader, const struct tree_node *node)
         curve->distribution = device.distribution;
         curve->load_ns = device.load_ns;
         curve->interference = device.interference;
+        memcpy(curve->quantiles, device.quantiles, sizeof(curve->quantiles));
         profile_set_handoff(scope->document->profile, scope->model, number, device.handoff_ns);
     }
 }

@@ -171,6 +171,10 @@ const struct field workflow_task_fields[] = {
     {"gives", .read = read_gives, .write = write_gives, .form = "number, or `[low, high]`",
      .help = "how many items its output has; a range is drawn from uniformly",
      .left_out = "as many as the input that has most"},
+    {"work", FIELD_NUMBER(struct task_entry, task.work),
+     .range = FIELD_RANGE(0.001, 1000, "between 0.001 and 1000"), .fallback = "1",
+     .help = "how many times as long as the profile says it runs, in simulations: for requests "
+             "that are more or less work than others. Policies do not know it"},
     {0},
 };
 

@@ -70,6 +70,7 @@ enum weft_status workflow_add_task(
         .run = task->run,
         .model_count = task->model_count,
         .gives = task->gives,
+        .work = task->work > 0 ? task->work : 1,
         .dominator = TASK_NONE,
         .sink = TASK_NONE,
     };

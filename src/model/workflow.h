@@ -31,6 +31,8 @@ struct workflow_task {
     uint32_t models[TASK_MODELS_MAX]; /* What must be resident while it runs. */
     uint32_t model_count;             /* 0 for a plain function. */
     struct items_rule gives;
+    double
+        work; /* Simulated runs take so many times as long as the profile says. To add, 0: as 1. */
 
     /* Derived by workflow_seal(). */
     uint32_t in_first; /* Into edges_in. */

@@ -1,5 +1,7 @@
 #include "profile/draw.h"
 
+#include <stddef.h>
+
 #include "base/exact.h"
 
 static double draw_normal(double mean_ns, double sd_ns, struct rng *rng)
@@ -17,10 +19,26 @@ static double draw_gamma(double mean_ns, double sd_ns, struct rng *rng)
     return gamma * (sd_ns / ratio);
 }
 
+/* Between two quantiles all is equally likely. */
+static double draw_measured(double mean_ns, const double *quantiles, struct rng *rng)
+{
+    const double unit = rng_unit(rng);
+    uint32_t i = 0;
+    while (i + 2 < PROFILE_QUANTILES && unit >= profile_shares[i + 1]) {
+        i++;
+    }
+    const double low = quantiles[i];
+    const double part = (unit - profile_shares[i]) / (profile_shares[i + 1] - profile_shares[i]);
+    return mean_ns * (low + part * (quantiles[i + 1] - low));
+}
+
 static double draw(const struct estimate *estimate, struct rng *rng)
 {
     const double mean_ns = (double)estimate->run_ns;
     const double sd_ns = (double)estimate->sd_ns;
+    if (estimate->quantiles != NULL) {
+        return draw_measured(mean_ns, estimate->quantiles, rng);
+    }
     switch (estimate->distribution) {
     case DISTRIBUTION_NORMAL:
         return sd_ns > 0 ? draw_normal(mean_ns, sd_ns, rng) : mean_ns;

@@ -1,7 +1,7 @@
 /*
  * draw.h - how long one run takes: a draw from what was measured.
  *
- * An estimate says the mean and the spread, a curve the family. Both come to the same
+ * An estimate says the mean, and quantiles or the spread, a curve the family. Both come to the same
  * bits on every machine: only base/exact.h and + - * / are used.
  */
 #ifndef PROFILE_DRAW_H
@@ -15,6 +15,7 @@
  * @estimate. @noise, if it is above 0, is a fraction: the time varies uniformly by so much
  * up and down, beside its own spread. What needs no draw takes none from @rng.
  *
+ *   quantiles       where they are known, whatever the family
  *   normal          mean and standard deviation, but never below a tenth of the mean
  *   exponential     the mean alone
  *   gamma           mean and standard deviation

@@ -10,6 +10,12 @@
 
 __extension__ typedef unsigned __int128 profile_product;
 
+/* Eighths, then half of what is left: the tail is what makes answers late. */
+const double profile_shares[PROFILE_QUANTILES] = {
+    0,       1.0 / 8,   2.0 / 8,   3.0 / 8,   4.0 / 8,     5.0 / 8, 6.0 / 8,
+    7.0 / 8, 15.0 / 16, 31.0 / 32, 63.0 / 64, 127.0 / 128, 1,
+};
+
 /* A run of points with one share: what an estimate is made from. */
 struct share {
     const struct profile_point *points; /* By items, ascending. */
@@ -173,6 +179,7 @@ void profile_take(
     curve->distribution = given->distribution;
     curve->load_ns = given->load_ns;
     curve->interference = given->interference;
+    memcpy(curve->quantiles, given->quantiles, sizeof(curve->quantiles));
     if (given->load_ns == 0) {
         known->load_fixed_ns = said->load_fixed_ns;
     }
@@ -284,6 +291,7 @@ static struct estimate estimate_within(const struct share *share, uint32_t items
         return (struct estimate){
             .run_ns = points[i].run_ns,
             .sd_ns = points[i].sd_ns,
+            .slowing = points[i].slowing,
             .source = points[i].items == items ? ESTIMATE_MEASURED : ESTIMATE_EXTRAPOLATED,
         };
     }
@@ -292,6 +300,11 @@ static struct estimate estimate_within(const struct share *share, uint32_t items
     return (struct estimate){
         .run_ns = between(low->items, low->run_ns, high->items, high->run_ns, items),
         .sd_ns = between(low->items, low->sd_ns, high->items, high->sd_ns, items),
+        .slowing =
+            {
+                .beside = (low->slowing.beside + high->slowing.beside) / 2,
+                .crowded = (low->slowing.crowded + high->slowing.crowded) / 2,
+            },
         .source = ESTIMATE_INTERPOLATED,
     };
 }
@@ -310,6 +323,7 @@ static struct estimate estimate_beyond(const struct share *share, uint32_t items
     struct estimate estimate = {
         .run_ns = scaled(largest->run_ns, batches, /* denominator */ 1, /* added */ 0),
         .sd_ns = scaled(largest->sd_ns, batches, /* denominator */ 1, /* added */ 0),
+        .slowing = largest->slowing,
         .source = ESTIMATE_EXTRAPOLATED,
     };
 
@@ -319,6 +333,11 @@ static struct estimate estimate_beyond(const struct share *share, uint32_t items
         estimate.sd_ns = plus(estimate.sd_ns, last.sd_ns);
     }
     return estimate;
+}
+
+static const double *quantiles_of(const struct profile_curve *curve)
+{
+    return curve->quantiles[PROFILE_QUANTILES - 1] > 0 ? curve->quantiles : NULL;
 }
 
 struct estimate profile_run_only(
@@ -333,10 +352,9 @@ struct estimate profile_run_only(
     if (items == 1 && config.gpu == 0 && config.cpu == 0 && curve->one != UINT32_MAX) {
         return (struct estimate){
             /* What is asked most needs no search. */
-            .run_ns = curve->points[curve->one].run_ns,
-            .sd_ns = curve->points[curve->one].sd_ns,
-            .distribution = curve->distribution,
-            .source = ESTIMATE_MEASURED,
+            .run_ns = curve->points[curve->one].run_ns,   .sd_ns = curve->points[curve->one].sd_ns,
+            .slowing = curve->points[curve->one].slowing, .quantiles = quantiles_of(curve),
+            .distribution = curve->distribution,          .source = ESTIMATE_MEASURED,
         };
     }
     const struct share share = choose_share(curve, config);
@@ -344,6 +362,7 @@ struct estimate profile_run_only(
     struct estimate estimate =
         is_within ? estimate_within(&share, items) : estimate_beyond(&share, items);
     estimate.distribution = curve->distribution;
+    estimate.quantiles = quantiles_of(curve);
     if (!share.is_measured) {
         estimate.source = ESTIMATE_EXTRAPOLATED;
     }

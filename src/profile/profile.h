@@ -16,6 +16,7 @@
 #include <weft/status.h>
 
 #include "model/fleet.h"
+#include "model/slowing.h"
 
 /* How many items run together, and on how much of the machine. */
 struct config {
@@ -36,7 +37,8 @@ struct profile_point {
     uint32_t cpu; /* 0: any. */
     uint32_t gpu; /* 0: the whole device. */
     int64_t run_ns;
-    int64_t sd_ns; /* Standard deviation of the run time. */
+    int64_t sd_ns;          /* Standard deviation of the run time. */
+    struct slowing slowing; /* What runs met while this was learnt; none where it was measured. */
 };
 
 enum estimate_source {
@@ -54,9 +56,19 @@ enum profile_distribution {
     DISTRIBUTION_DETERMINISTIC,
 };
 
+/*
+ * Run times as parts of their mean: quantiles at profile_shares[], the last one such that draws
+ * have the mean of what was seen. All 0: not known.
+ */
+enum { PROFILE_QUANTILES = 13 };
+
+extern const double profile_shares[PROFILE_QUANTILES];
+
 struct estimate {
     int64_t run_ns;
     int64_t sd_ns;
+    struct slowing slowing;  /* As in struct profile_point. */
+    const double *quantiles; /* PROFILE_QUANTILES of them, of the curve; NULL: not known. */
     enum profile_distribution distribution;
     enum estimate_source source;
 };
@@ -72,6 +84,7 @@ struct profile_curve {
     int64_t handoff_ns; /* Of every batch beside its run: to hand it over and to notice its end. */
     double
         interference; /* How much longer a run takes beside others that hold all of the device. */
+    double quantiles[PROFILE_QUANTILES]; /* Once there were enough runs. */
 };
 
 struct profile_model {

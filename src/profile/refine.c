@@ -10,6 +10,7 @@
 #include "base/numbers.h"
 #include "base/units.h"
 #include "profile/estimate.h"
+#include "profile/scatter.h"
 
 enum {
     OUTLIER_DEVIATIONS = 4, /* A run counts up to so many standard deviations above the mean. */
@@ -48,6 +49,7 @@ struct refine {
     struct profile *profile;
     struct needed *needed; /* By model, as are loads. */
     struct loads *loads;
+    struct scatter **scatters; /* By model and device, of those that ran on a processor. */
     struct weight *weights;
     uint32_t weight_count;
     uint32_t weight_max;
@@ -61,6 +63,8 @@ struct refine *refine_create(struct profile *profile)
     refine->profile = profile;
     refine->needed = memory_zeroed(profile->model_count + 1, sizeof(*refine->needed));
     refine->loads = memory_zeroed(profile->model_count + 1, sizeof(*refine->loads));
+    refine->scatters = memory_zeroed(
+        (size_t)(profile->model_count + 1) * DEVICE_KINDS_MAX, sizeof(*refine->scatters));
     return refine;
 }
 
@@ -72,6 +76,10 @@ void refine_destroy(struct refine *refine)
     free(refine->weights);
     free(refine->needed);
     free(refine->loads);
+    for (size_t i = 0; i < (size_t)refine->profile->model_count * DEVICE_KINDS_MAX; i++) {
+        free(refine->scatters[i]);
+    }
+    free(refine->scatters);
     free(refine);
 }
 
@@ -148,6 +156,24 @@ static void keep_in_line(struct profile_curve *curve, const struct profile_point
     }
 }
 
+/* What others did to @ran, and what was chance, by what was @known of it. */
+static void learn_scatter(
+    struct refine *refine, const struct refine_ran *ran, const struct estimate *known)
+{
+    struct profile_curve *curve = &refine->profile->models[ran->model].curves[ran->device];
+    struct scatter **scatter =
+        &refine->scatters[(size_t)ran->model * DEVICE_KINDS_MAX + ran->device];
+    if (*scatter == NULL) {
+        *scatter = memory_zeroed(1, sizeof(**scatter));
+        scatter_init(*scatter, curve->interference);
+    }
+    const double alone_ns =
+        (double)known->run_ns / slowing_factor(&known->slowing, curve->interference);
+    scatter_add(
+        *scatter, (double)ran->run_ns / alone_ns, &ran->slowing, &curve->interference,
+        curve->quantiles);
+}
+
 static void learn_run(struct refine *refine, const struct refine_ran *ran)
 {
     struct profile *profile = refine->profile;
@@ -161,13 +187,23 @@ static void learn_run(struct refine *refine, const struct refine_ran *ran)
         return;
     }
     struct profile_point point = {
-        .items = ran->items, .run_ns = known.run_ns, .sd_ns = known.sd_ns};
+        .items = ran->items,
+        .run_ns = known.run_ns,
+        .sd_ns = known.sd_ns,
+        .slowing = known.slowing,
+    };
+    if (known.source != ESTIMATE_MISSING && known.run_ns > 0) {
+        learn_scatter(refine, ran, &known);
+    }
     const uint32_t prior = is_point                           ? REFINE_PRIOR
                            : known.source == ESTIMATE_MISSING ? 0
                                                               : REFINE_GUESS;
+    const uint32_t runs = count_up(weight_of(refine, ran, ran->items, prior));
     move(
-        &point.run_ns, &point.sd_ns, count_up(weight_of(refine, ran, ran->items, prior)),
+        &point.run_ns, &point.sd_ns, runs,
         is_point ? min_i64(ran->run_ns, run_ns_max(&known)) : ran->run_ns);
+    point.slowing.beside += (ran->slowing.beside - point.slowing.beside) / (double)runs;
+    point.slowing.crowded += (ran->slowing.crowded - point.slowing.crowded) / (double)runs;
     point.run_ns = max_i64(point.run_ns, 1); /* As documents want it. */
     keep_in_line(curve, &point);
     profile_put_point(profile, ran->model, ran->device, &point);
@@ -412,6 +448,7 @@ bool refine_hear(struct refine *refine, const struct refine_news *news)
         .run_ns =
             max_i64((int64_t)(own * (double)known.run_ns + (1 - own) * (double)news->run_ns), 1),
         .sd_ns = (int64_t)(own * (double)known.sd_ns + (1 - own) * (double)news->sd_ns),
+        .slowing = known.slowing, /* As if it was the same there. */
     };
     refine->count++;
     keep_in_line(curve, &point);

@@ -15,6 +15,10 @@
  * only up to four standard deviations above the mean. Where runs of that kind are rarer than one
  * in 16 the mean does not follow them; where they are more frequent they widen the deviation, and
  * are learnt. Of hand-offs, whose outliers are the same, the median is learnt.
+ *
+ * Points are what runs took, whatever slowed them, since that is what those who plan should expect;
+ * and each point says what its runs met. By that, scatter.h tells apart what other processors did
+ * and what was chance, and a simulator can do both anew.
  */
 #ifndef PROFILE_REFINE_H
 #define PROFILE_REFINE_H
@@ -52,8 +56,9 @@ struct refine_ran {
     bool is_padded; /* It took as long as the next larger point of its share: it is learnt there. */
     uint32_t gpu;   /* If it is padded: the units of its share; 0: all. */
     uint32_t items;
-    int64_t run_ns;     /* As the engine measured it. */
-    int64_t handoff_ns; /* What its worker was busy beside that. */
+    struct slowing slowing; /* What it met, on a processor. */
+    int64_t run_ns;         /* As the engine measured it. */
+    int64_t handoff_ns;     /* What its worker was busy beside that. */
 };
 
 void refine_run(struct refine *refine, const struct refine_ran *ran);

@@ -23,6 +23,10 @@ void runtime_devices_init(struct runtime *runtime)
     pool_init(&runtime->running, sizeof(struct running), RUNNING_FIRST, UINT32_MAX - 1);
     map_init(&runtime->running_by_key, RUNNING_FIRST);
     runtime->load_starts = memory_zeroed(loads + 1, sizeof(*runtime->load_starts));
+    runtime->busy = memory_zeroed(options->fleet->node_count, sizeof(*runtime->busy));
+    for (uint32_t i = 0; i < options->fleet->node_count; i++) {
+        busy_init(&runtime->busy[i], options->fleet, i);
+    }
     runtime->pass = options->engine.make == NULL
                         ? MODEL_NONE
                         : catalogue_find_model(options->catalogue, BUILTIN_PASS);
@@ -33,6 +37,7 @@ void runtime_devices_deinit(struct runtime *runtime)
     pool_deinit(&runtime->running);
     map_deinit(&runtime->running_by_key);
     free(runtime->load_starts);
+    free(runtime->busy);
     free(runtime->inputs);
 }
 
@@ -67,6 +72,18 @@ void runtime_reshape(struct runtime *runtime, uint32_t worker, uint32_t gpu)
     engine_reshape(runtime->engine, worker, gpu);
 }
 
+/* Where @running counts, unless it runs on no processor. */
+static struct busy *busy_of(struct runtime *runtime, const struct running *running)
+{
+    const struct fleet_worker *worker = &runtime->options.fleet->workers[running->worker];
+    return worker->splits ? &runtime->busy[worker->node] : NULL;
+}
+
+static uint32_t threads_of(const struct running *running)
+{
+    return max_u32(running->config.parts, 1);
+}
+
 /* Note that batch @key runs. */
 static struct running *note_launch(
     struct runtime *runtime, uint64_t key, const struct effect_launch *launch)
@@ -77,6 +94,7 @@ static struct running *note_launch(
     ASSERT(slot != POOL_NONE);
     struct running *running = pool_at(&runtime->running, slot);
     *running = (struct running){
+        .worker = launch->worker,
         .workflow = launch->workflow,
         .task = launch->task,
         .items = launch->items,
@@ -84,6 +102,10 @@ static struct running *note_launch(
         .config = launch->config,
         .launched_ns = runtime->clock.now_ns,
     };
+    struct busy *busy = busy_of(runtime, running);
+    if (busy != NULL) {
+        running->met = busy_begin(busy, running->launched_ns, threads_of(running));
+    }
     map_put(&runtime->running_by_key, key, slot);
     return running;
 }
@@ -98,6 +120,13 @@ static bool note_end(struct runtime *runtime, uint64_t key, struct running *runn
     *running_out = *(struct running *)pool_at(&runtime->running, slot);
     (void)map_remove(&runtime->running_by_key, key);
     pool_give(&runtime->running, slot);
+    struct busy *busy = busy_of(runtime, running_out);
+    if (busy != NULL) {
+        const int64_t now_ns = runtime->clock.now_ns;
+        running_out->met = busy_end(
+            busy, now_ns, threads_of(running_out), running_out->met,
+            now_ns - running_out->launched_ns);
+    }
     return true;
 }
 
@@ -312,6 +341,7 @@ static void step_ran(struct runtime *runtime, uint32_t node, const struct engine
             .run_ns = done->run_ns,
             .is_disturbed = done->is_disturbed,
             .took_ns = took_ns,
+            .slowing = running.met,
             .usage_count = done->usage_count,
             .usages = done->usages,
         };

@@ -12,6 +12,7 @@
 #include "fabric/net.h"
 #include "fabric/roster.h"
 #include "node/ingress.h"
+#include "runtime/busy.h"
 #include "runtime/causes.h"
 #include "runtime/clock.h"
 #include "runtime/loop.h"
@@ -39,13 +40,15 @@ struct client {
 
 /* A batch that runs. */
 struct running {
+    uint32_t worker;
     uint32_t workflow;
     uint32_t task;
     uint32_t items; /* Of all its tasks. */
     uint32_t task_count;
     struct config config;
     int64_t launched_ns;
-    bool is_not_taken; /* The engine had no memory for it, which the node is told soon. */
+    struct slowing met; /* On a processor: as busy_begin() gave it, and busy_end() at last. */
+    bool is_not_taken;  /* The engine had no memory for it, which the node is told soon. */
 };
 
 struct runtime {
@@ -75,6 +78,7 @@ struct runtime {
     struct runtime_hearing hearing; /* All zero: none. */
     struct pool running;            /* Batches. */
     struct map running_by_key;      /* By batch_key(): their slots. */
+    struct busy *busy;              /* By node. */
     int64_t *load_starts;           /* By worker and model: when the last load began. */
     uint32_t engine_open;           /* What was asked of the engine and has not ended. */
     uint32_t pass;               /* The model that is handed on here; MODEL_NONE: the engine's. */

@@ -19,6 +19,7 @@
 
 #include "node/node.h"
 #include "runtime/clock.h"
+#include "runtime/ran.h"
 
 struct engine;
 struct engine_counts;
@@ -59,27 +60,6 @@ struct runtime_request {
     bool is_retry;             /* Likewise. */
     runtime_answered answered; /* NULL: outputs are released. */
     void *context;
-};
-
-/* A batch that ran well. */
-struct runtime_ran {
-    uint32_t worker;
-    uint32_t model; /* Or function. */
-    uint32_t items;
-    struct config config;
-    int64_t run_ns;       /* As the engine measured it. */
-    bool is_disturbed;    /* Something else may have made it slower. */
-    int64_t took_ns;      /* From the launch until its end was noticed. */
-    uint32_t usage_count; /* What it needed of models, as far as that was measured. */
-    const struct engine_usage *usages;
-};
-
-/* A model that was loaded well. */
-struct runtime_loaded {
-    uint32_t worker;
-    uint32_t model;
-    uint64_t bytes; /* What it occupies; 0: as the profile says. */
-    int64_t load_ns;
 };
 
 /* What runs models, and is told what that took. */

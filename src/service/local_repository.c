@@ -209,6 +209,7 @@ static void on_ran(void *context, const struct runtime_ran *ran)
         .is_padded = is_gpu,
         .gpu = is_gpu && ran->config.gpu < worker->gpu_units ? ran->config.gpu : 0,
         .items = config_items(ran->config, ran->items),
+        .slowing = ran->slowing,
         .run_ns = ran->run_ns,
         .handoff_ns = max_i64(ran->took_ns - ran->run_ns, 0),
     };

@@ -5,8 +5,10 @@
  */
 #include "base/hash.h"
 #include "base/memory.h"
+#include "base/numbers.h"
 #include "model/items.h"
 #include "model/sharing.h"
+#include "model/slowing.h"
 #include "profile/draw.h"
 #include "sim/editions.h"
 #include "sim/inside.h"
@@ -177,6 +179,13 @@ void device_launch(struct sim *sim, uint32_t node, const struct effect_launch *l
         sim->options.truth != NULL ? sim->options.truth : sim->options.profile;
     const struct estimate estimate = profile_run(truth, model, spec->device, launch->items, shares);
 
+    const struct profile_curve *curve = &sim->options.profile->models[model].curves[spec->device];
+    const double interference = spec->splits ? curve->interference : 0;
+    /* What was learnt beside others is taken as it would be alone: others slow it down anew. */
+    const double alone = spec->splits ? 1 / slowing_factor(&estimate.slowing, interference) : 1;
+    const double factor =
+        error_factor(sim, model, shares) * alone * workflow->tasks[launch->task].work;
+
     (void)pool_reserve(&sim->runs, 1);
     const uint32_t slot = pool_take_raw(&sim->runs);
     struct run *run = pool_at(&sim->runs, slot);
@@ -189,7 +198,9 @@ void device_launch(struct sim *sim, uint32_t node, const struct effect_launch *l
         .task_count = launch->task_count,
         .gpu = launch->config.gpu,
         .slice = launch->slice,
-        .run_ns = draw_run_ns(sim, launch->worker, &estimate, error_factor(sim, model, shares)),
+        .run_ns = draw_run_ns(sim, launch->worker, &estimate, factor),
+        .threads = max_u32(launch->config.parts, 1),
+        .interference = interference,
         .workspace_bytes = profile_workspace_bytes(sim->options.profile, model, launch->items),
     };
     device->gpu_used += launch->config.gpu;
@@ -292,9 +303,11 @@ static void stop_device(struct sim *sim, uint32_t worker)
     }
     while (device->running.first != POOL_NONE) {
         const uint32_t slot = device->running.first;
-        device->running.first = ((const struct run *)pool_at(&sim->runs, slot))->next;
+        const struct run *run = pool_at(&sim->runs, slot);
+        device->running.first = run->next;
         device->running.count--;
-        device->running.units -= ((const struct run *)pool_at(&sim->runs, slot))->gpu;
+        device->running.units -= run->gpu;
+        device->running.threads -= run->threads;
         pool_give(&sim->runs, slot);
     }
 }

@@ -2,6 +2,7 @@
 
 #include "base/numbers.h"
 #include "model/sharing.h"
+#include "model/slowing.h"
 #include "sim/inside.h"
 
 static struct run *run_at(const struct sim *sim, uint32_t slot)
@@ -9,20 +10,35 @@ static struct run *run_at(const struct sim *sim, uint32_t slot)
     return pool_at(&sim->runs, slot);
 }
 
-static uint32_t device_of(const struct sim *sim, uint32_t worker)
+uint32_t runs_keeper(const struct sim *sim, uint32_t worker)
 {
-    return fleet_first_partition(sim->options.fleet, worker);
+    const struct fleet *fleet = sim->options.fleet;
+    if (!fleet->workers[worker].splits) {
+        return fleet_first_partition(fleet, worker);
+    }
+    uint32_t first = fleet->nodes[fleet->workers[worker].node].worker_first;
+    while (!fleet->workers[first].splits) {
+        first++;
+    }
+    return first;
 }
 
 void runs_init(struct sim *sim, uint32_t worker)
 {
     sim->workers[worker].running = (struct running){.first = POOL_NONE};
+    if (sim->options.fleet->workers[worker].splits) {
+        sim->workers[runs_keeper(sim, worker)].running.processors++;
+    }
 }
 
 /* How much longer than alone @run takes on its device, which starts with @worker. */
 static double stretch(const struct sim *sim, uint32_t worker, const struct run *run)
 {
     const struct running *running = &sim->workers[worker].running;
+    if (running->processors > 0) {
+        const struct slowing slowing = slowing_of(running->threads, running->processors);
+        return slowing_factor(&slowing, run->interference);
+    }
     return sharing_stretch(
         &sim->options.fleet->workers[worker], running->count - 1, running->units - run->gpu);
 }
@@ -64,13 +80,14 @@ static void reschedule_all(struct sim *sim, uint32_t device)
 /* Without interference only the run itself has to be looked at. */
 static bool interferes(const struct sim *sim, uint32_t device)
 {
-    return sim->options.fleet->workers[device].interference > 0;
+    return sim->workers[device].running.processors > 1 ||
+           sim->options.fleet->workers[device].interference > 0;
 }
 
 void runs_begin(struct sim *sim, uint32_t slot)
 {
     struct run *run = run_at(sim, slot);
-    const uint32_t device = device_of(sim, run->worker);
+    const uint32_t device = runs_keeper(sim, run->worker);
     struct running *running = &sim->workers[device].running;
     const bool shared = interferes(sim, device);
     ASSERT(!run->begun);
@@ -84,6 +101,7 @@ void runs_begin(struct sim *sim, uint32_t slot)
     running->first = slot;
     running->count++;
     running->units += run->gpu;
+    running->threads += run->threads;
     if (shared) {
         reschedule_all(sim, device);
     } else {
@@ -94,7 +112,7 @@ void runs_begin(struct sim *sim, uint32_t slot)
 void runs_end(struct sim *sim, uint32_t slot)
 {
     const struct run *run = run_at(sim, slot);
-    const uint32_t device = device_of(sim, run->worker);
+    const uint32_t device = runs_keeper(sim, run->worker);
     struct running *running = &sim->workers[device].running;
     const bool shared = interferes(sim, device);
     ASSERT(run->begun);
@@ -108,6 +126,7 @@ void runs_end(struct sim *sim, uint32_t slot)
     *link = run->next;
     running->count--;
     running->units -= run->gpu;
+    running->threads -= run->threads;
     if (shared) {
         reschedule_all(sim, device);
     }

@@ -3,7 +3,8 @@
  *
  * A batch alone advances by a nanosecond of its run time in a nanosecond. With others on the
  * device, in shares of one worker or in partitions, it takes longer, as model/sharing.h says;
- * whenever one begins or ends, what is left of the others is computed again.
+ * whenever one begins or ends, what is left of the others is computed again. Processors of a node,
+ * which batches can be split over, slow each other in the same way, as model/slowing.h says.
  * For the files of this layer.
  */
 #ifndef SIM_DEVICE_RUNS_H
@@ -25,7 +26,9 @@ struct run {
     uint32_t gpu;
     uint32_t slice;
     uint64_t workspace_bytes;
-    int64_t run_ns; /* Alone on its device. */
+    int64_t run_ns;      /* Alone on its device. */
+    uint32_t threads;    /* On processors: its parts. */
+    double interference; /* Likewise: of what it runs. */
 
     bool begun; /* Its inputs are there, and it is among those that run. */
 
@@ -38,12 +41,17 @@ struct run {
     int64_t since_ns;
 };
 
-/* What runs on a device, kept with the first of its workers. */
+/* What runs on a device, or on all processors of a node, kept with the first of their workers. */
 struct running {
     uint32_t first; /* POOL_NONE: nothing. */
     uint32_t count;
-    uint32_t units; /* That they hold. */
+    uint32_t units;      /* That they hold. */
+    uint32_t threads;    /* Of processors: of all of them. */
+    uint32_t processors; /* 0: it is a device. */
 };
+
+/* The worker that keeps what runs on the device of @worker, or on the processors of its node. */
+uint32_t runs_keeper(const struct sim *sim, uint32_t worker);
 
 void runs_init(struct sim *sim, uint32_t worker);
 

@@ -114,12 +114,29 @@ static uint32_t add_workflow(
     return workflow;
 }
 
-static void begin(struct stage *stage)
+static bool always(ATTR_UNUSED const double *options)
+{
+    return true;
+}
+
+static const struct policy by_hand_pooled = {
+    .name = "by-hand-pooled",
+    .place_job = place_by_hand,
+    .dispatch = one_unit_each,
+    .pools = always,
+};
+
+static void begin_with(struct stage *stage, const struct policy *policy)
 {
     notes = (struct notes){0};
-    policy_set_single(&by_hand, &stage->policies);
+    policy_set_single(policy, &stage->policies);
     stage->options.on_record = note;
     stage->sim = sim_create(&stage->options);
+}
+
+static void begin(struct stage *stage)
+{
+    begin_with(stage, &by_hand);
 }
 
 /* To the end, where checkers find nothing left; Little's law holds. */
@@ -330,6 +347,88 @@ static void batches_on_one_device_slow_each_other(ATTR_UNUSED void **state)
     stage_close(&stage);
 }
 
+/* The same on processors, where it is the model that has the interference. */
+static void processors_of_a_node_slow_each_other(ATTR_UNUSED void **state)
+{
+    struct stage stage;
+    const struct fleet_worker like = {.splits = true};
+    open_machine(&stage, 2, &like);
+    const uint32_t left = add_workflow(&stage, "left", 0, 0, MS(10));
+    const uint32_t right = add_workflow(&stage, "right", 0, 0, MS(10));
+    stage.profile->models[0].curves[0].interference = 0.5;
+    stage.profile->models[1].curves[0].interference = 0.25;
+    begin(&stage);
+    stage_request(&stage, 0, 0, left);
+    stage_request(&stage, MS(5), 0, right);
+    stage_request(&stage, MS(50), 0, right);
+    end(&stage);
+    expect_ended(left, 0, MS(12.5), MS(12.5));
+    expect_ended(right, 0, MS(16.5), MS(11.5)); /* In 7.5 ms it came as far as 6. */
+    expect_ended(right, 1, MS(60), MS(10));
+    stage_close(&stage);
+}
+
+/* What was learnt while others ran is not slowed twice. */
+static void what_was_learnt_beside_others_is_shorter_alone(ATTR_UNUSED void **state)
+{
+    struct stage stage;
+    const struct fleet_worker like = {.splits = true};
+    open_machine(&stage, 2, &like);
+    const uint32_t left = add_workflow(&stage, "left", 0, 0, MS(15));
+    const uint32_t right = add_workflow(&stage, "right", 0, 0, MS(12));
+    stage.profile->models[0].curves[0].interference = 0.5;
+    stage.profile->models[0].curves[0].points[0].slowing.beside = 1;
+    stage.profile->models[1].curves[0].points[0].slowing.crowded = 0.2;
+    begin(&stage);
+    stage_request(&stage, 0, 0, left);
+    stage_request(&stage, MS(30), 0, left);
+    stage_request(&stage, MS(30), 0, right);
+    end(&stage);
+    expect_ended(left, 0, MS(10), MS(10));
+    expect_ended(right, 0, MS(40), MS(10));
+    expect_ended(left, 1, MS(40) + MS(10) / 3, MS(10) + MS(10) / 3);
+    stage_close(&stage);
+}
+
+/* Four items in two parts, from 2 to 22 ms; at 12 ms a third thread comes for two processors. */
+static void a_split_batch_is_in_the_way_of_others(ATTR_UNUSED void **state)
+{
+    struct stage stage;
+    const struct fleet_worker like = {.splits = true};
+    open_machine(&stage, 2, &like);
+    (void)stage_model(&stage, "cut", 0, MS(1));
+    (void)stage_model(&stage, "read", MB(1), MS(10));
+    const uint32_t pages = stage_chain(&stage, "pages", "cut read");
+    stage.catalogue->workflows[pages]->tasks[0].gives = (struct items_rule){.low = 4, .high = 4};
+    const uint32_t other = add_workflow(&stage, "other", 0, 0, MS(10));
+    begin_with(&stage, &by_hand_pooled);
+    stage_request(&stage, 0, 0, pages);
+    stage_request(&stage, MS(12), 0, other);
+    stage_request(&stage, MS(50), 0, pages);
+    end(&stage);
+    expect_ended(pages, 1, MS(27), MS(25)); /* 10 ms and, in thirds of two processors, 15. */
+    expect_ended(other, 0, MS(27), MS(15));
+    expect_ended(pages, 3, MS(71), MS(20));
+    stage_close(&stage);
+}
+
+static void some_requests_are_more_work_than_others(ATTR_UNUSED void **state)
+{
+    struct stage stage;
+    const struct fleet_worker like = {.splits = false};
+    open_machine(&stage, 1, &like);
+    const uint32_t usual = add_workflow(&stage, "usual", 0, 0, MS(10));
+    const uint32_t large = stage_chain(&stage, "large", "usual");
+    stage.catalogue->workflows[large]->tasks[0].work = 2.5;
+    begin(&stage);
+    stage_request(&stage, 0, 0, usual);
+    stage_request(&stage, MS(50), 0, large);
+    end(&stage);
+    expect_ended(usual, 0, MS(10), MS(10));
+    expect_ended(large, 0, MS(75), MS(25));
+    stage_close(&stage);
+}
+
 static void without_interference_they_do_not(ATTR_UNUSED void **state)
 {
     struct stage stage;
@@ -505,6 +604,10 @@ int main(void)
         cmocka_unit_test(a_crash_empties_the_bus),
         cmocka_unit_test(only_partitions_share_a_bus),
         cmocka_unit_test(batches_on_one_device_slow_each_other),
+        cmocka_unit_test(processors_of_a_node_slow_each_other),
+        cmocka_unit_test(what_was_learnt_beside_others_is_shorter_alone),
+        cmocka_unit_test(a_split_batch_is_in_the_way_of_others),
+        cmocka_unit_test(some_requests_are_more_work_than_others),
         cmocka_unit_test(without_interference_they_do_not),
         cmocka_unit_test(a_run_that_ends_sooner_than_it_was_told_ends_once),
         cmocka_unit_test(units_of_processors_slow_others_by_their_number),

@@ -119,6 +119,8 @@ static const struct bad bad[] = {
     {"profile-gamma.json", ":3: a gamma distribution wants 'sd_ms'"},
     {"profile-negative-load.json", ":2: 'load' must be between 0 and 1000TB, not '-5'"},
     {"profile-no-points.json", ":1: 'points' is empty"},
+    {"profile-quantiles.json", ":3: 'quantiles' wants 13 numbers"},
+    {"profile-quantiles-fall.json", ":4: 'quantiles' must not fall"},
     {"profile-no-source.json", ":2: published figures need a 'source'"},
     {"profile-same-point.json", ":4: a second point for items 1, cpu 0, gpu 0"},
     {"profile-version.json", ":1: 'weft_profile' must be 1, the only version known, not '2'"},

@@ -88,6 +88,28 @@ static void a_normal_draw_is_a_tenth_of_the_mean_at_least(ATTR_UNUSED void **sta
     assert_true(lowest == 1e6);
 }
 
+static void quantiles_are_drawn_from_where_they_are_known(ATTR_UNUSED void **state)
+{
+    static const double quantiles[PROFILE_QUANTILES] = {0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5,
+                                                        0.5, 0.5, 0.5, 0.5, 2,   4};
+    struct estimate estimate = estimate_of(DISTRIBUTION_EXPONENTIAL, 0);
+    struct rng rng = rng_from_seed(5);
+    uint32_t most = 0;
+    uint32_t between = 0;
+    uint32_t beyond = 0;
+    estimate.quantiles = quantiles;
+    for (uint32_t i = 0; i < DRAWS; i++) {
+        const double drawn = profile_draw_ns(&estimate, /* noise */ 0, &rng) / 1e7;
+        assert_true(drawn >= 0.5 && drawn <= 4);
+        most += drawn <= 0.5 ? 1 : 0;
+        between += drawn > 0.5 && drawn <= 2 ? 1 : 0;
+        beyond += drawn > 2 ? 1 : 0;
+    }
+    assert_in_range(most, DRAWS / 64 * 63 - 300, DRAWS / 64 * 63 + 300);
+    assert_in_range(between, DRAWS / 128 - 200, DRAWS / 128 + 200);
+    assert_in_range(beyond, DRAWS / 128 - 200, DRAWS / 128 + 200);
+}
+
 static void noise_is_uniform_and_comes_on_top(ATTR_UNUSED void **state)
 {
     const struct estimate certain = estimate_of(DISTRIBUTION_DETERMINISTIC, 0);
@@ -127,6 +149,7 @@ int main(void)
         cmocka_unit_test(what_needs_no_draw_takes_none),
         cmocka_unit_test(an_exponential_ignores_the_deviation),
         cmocka_unit_test(a_normal_draw_is_a_tenth_of_the_mean_at_least),
+        cmocka_unit_test(quantiles_are_drawn_from_where_they_are_known),
         cmocka_unit_test(noise_is_uniform_and_comes_on_top),
         cmocka_unit_test(no_draw_is_longer_than_any_duration),
     };

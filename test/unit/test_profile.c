@@ -355,6 +355,7 @@ static void a_profile_takes_over_one_kind_of_device(ATTR_UNUSED void **state)
     other->models[MODEL].load_fixed_ns = 99;
     other->models[MODEL].curves[0].load_ns = 3;
     other->models[MODEL].curves[0].interference = 0.5;
+    other->models[MODEL].curves[0].quantiles[PROFILE_QUANTILES - 1] = 2;
     profile_take(own, other, MODEL, 0);
     assert_int_equal(own->models[MODEL].kinds, 1U << DEVICE | 1);
     assert_int_equal(profile_run_one_ns(own, MODEL, 0), 5);
@@ -364,6 +365,7 @@ static void a_profile_takes_over_one_kind_of_device(ATTR_UNUSED void **state)
     assert_int_equal(own->models[MODEL].load_fixed_ns, 7);
     assert_int_equal(own->models[MODEL].curves[0].load_ns, 3);
     assert_true(own->models[MODEL].curves[0].interference > 0);
+    assert_true(own->models[MODEL].curves[0].quantiles[PROFILE_QUANTILES - 1] > 1);
     profile_take(other, own, MODEL, DEVICE); /* Of that kind loads are not told apart. */
     assert_int_equal(other->models[MODEL].load_fixed_ns, 7);
     profile_forget(other, MODEL, 0);

@@ -36,26 +36,29 @@ static void read_good(const char *text, enum profile_scope scope, struct named *
     tree_destroy(tree);
 }
 
-static const char example[] = "weft_profile: 1\n"
-                              "figures: published\n"
-                              "source: a book\n"
-                              "models:\n"
-                              "  llm:\n"
-                              "    load: 4GB\n"
-                              "    resident: 4200000000\n"
-                              "    workspace: 100MB\n"
-                              "    workspace_per_item: 3MiB\n"
-                              "    load_fixed_ms: 0.25\n"
-                              "    pinned: true\n"
-                              "    alone: true\n"
-                              "    devices:\n"
-                              "      t4: {points: [{items: 4, ms: 20}, {ms: 10, sd_ms: 0.5}, "
-                              "{items: 4, cpu: 2, gpu: 3, ms: 33}]}\n"
-                              "      a30: {ms: 7.5, sd_ms: 1, distribution: gamma}\n"
-                              "      l4: {points: [{ms: 8}], distribution: exponential, "
-                              "load_ms: 1.5, handoff_ms: 0.06, interference: 25%}\n"
-                              "  weights: {resident: 1GB}\n"
-                              "  decode: {devices: {t4: {ms: 0.2}}}\n";
+static const char example[] =
+    "weft_profile: 1\n"
+    "figures: published\n"
+    "source: a book\n"
+    "models:\n"
+    "  llm:\n"
+    "    load: 4GB\n"
+    "    resident: 4200000000\n"
+    "    workspace: 100MB\n"
+    "    workspace_per_item: 3MiB\n"
+    "    load_fixed_ms: 0.25\n"
+    "    pinned: true\n"
+    "    alone: true\n"
+    "    devices:\n"
+    "      t4: {points: [{items: 4, ms: 20}, {ms: 10, sd_ms: 0.5}, "
+    "{items: 4, cpu: 2, gpu: 3, ms: 33}]}\n"
+    "      a30: {ms: 7.5, sd_ms: 1, distribution: gamma}\n"
+    "      l4: {points: [{ms: 8, beside: 50%, crowded: 12.5%}], distribution: exponential, "
+    "load_ms: 1.5, handoff_ms: 0.06, interference: 25%, "
+    "quantiles: [0.5, 0.6, 0.7, 0.8, 0.9, 1, 1, 1, 1.1, 1.2, 1.3, 2, "
+    "4.5]}\n"
+    "  weights: {resident: 1GB}\n"
+    "  decode: {devices: {t4: {ms: 0.2}}}\n";
 
 static void sizes_and_points_are_read(ATTR_UNUSED void **state)
 {
@@ -88,6 +91,10 @@ static void sizes_and_points_are_read(ATTR_UNUSED void **state)
     assert_int_equal(llm->curves[2].load_ns, 1500000);
     assert_int_equal(llm->curves[2].handoff_ns, 60 * 1000);
     assert_true(llm->curves[2].interference > 0.249 && llm->curves[2].interference < 0.251);
+    assert_true(llm->curves[2].points[0].slowing.beside == 0.5);
+    assert_true(llm->curves[2].points[0].slowing.crowded == 0.125);
+    assert_true(llm->curves[2].quantiles[0] == 0.5);
+    assert_true(llm->curves[2].quantiles[PROFILE_QUANTILES - 1] == 4.5);
     const struct config whole = {.batch = 1};
     assert_int_equal(
         profile_run(named.document.profile, 0, 2, 1, whole).distribution, DISTRIBUTION_EXPONENTIAL);
@@ -133,12 +140,15 @@ static void assert_same_curve(const struct profile_curve *a, const struct profil
     assert_int_equal(a->handoff_ns, b->handoff_ns);
     assert_true(a->interference - b->interference < 1e-9);
     assert_true(b->interference - a->interference < 1e-9);
+    assert_memory_equal(a->quantiles, b->quantiles, sizeof(a->quantiles));
     for (uint32_t i = 0; i < a->point_count; i++) {
         assert_int_equal(a->points[i].items, b->points[i].items);
         assert_int_equal(a->points[i].cpu, b->points[i].cpu);
         assert_int_equal(a->points[i].gpu, b->points[i].gpu);
         assert_int_equal(a->points[i].run_ns, b->points[i].run_ns);
         assert_int_equal(a->points[i].sd_ns, b->points[i].sd_ns);
+        assert_true(a->points[i].slowing.beside == b->points[i].slowing.beside);
+        assert_true(a->points[i].slowing.crowded == b->points[i].slowing.crowded);
     }
 }
 

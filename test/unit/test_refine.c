@@ -174,6 +174,33 @@ static void handoffs_are_learnt_by_their_median(ATTR_UNUSED void **state)
     profile_destroy(profile);
 }
 
+/* Points stay what runs took; what they met says what they would have taken alone. */
+static void what_others_did_to_runs_is_told_apart(ATTR_UNUSED void **state)
+{
+    struct profile *profile = profile_create(1);
+    struct refine *refine = refine_create(profile);
+    const struct profile_curve *curve = &profile->models[0].curves[0];
+
+    for (int i = 0; i < 1000; i++) {
+        const bool is_beside = i % 4 != 0;
+        const struct refine_ran ran = {
+            .items = 1,
+            .run_ns = is_beside ? 14 * MS : 10 * MS,
+            .slowing = {.beside = is_beside ? 1 : 0},
+        };
+        refine_run(refine, &ran);
+    }
+    assert_in_range(run_ns(profile, 1), 13 * MS - MS / 8, 13 * MS + MS / 8);
+    assert_true(curve->points[0].slowing.beside > 0.7 && curve->points[0].slowing.beside < 0.8);
+    assert_true(curve->interference > 0.36 && curve->interference < 0.44);
+    const double factor = slowing_factor(&curve->points[0].slowing, curve->interference);
+    assert_in_range((int64_t)((double)run_ns(profile, 1) / factor), 9.8 * MS, 10.2 * MS);
+    assert_true(curve->quantiles[0] > 0.9);
+    assert_true(curve->quantiles[PROFILE_QUANTILES - 1] < 1.1);
+    refine_destroy(refine);
+    profile_destroy(profile);
+}
+
 /* Mean and spread come out as they were drawn, and follow when they change. */
 static void mean_and_spread_are_followed(ATTR_UNUSED void **state)
 {
@@ -442,6 +469,7 @@ int main(void)
         cmocka_unit_test(sizes_do_not_drift),
         cmocka_unit_test(proportions_are_learnt_all_the_same),
         cmocka_unit_test(handoffs_are_learnt_by_their_median),
+        cmocka_unit_test(what_others_did_to_runs_is_told_apart),
         cmocka_unit_test(mean_and_spread_are_followed),
         cmocka_unit_test(new_numbers_of_items_begin_with_the_estimate),
         cmocka_unit_test(padded_runs_are_learnt_where_they_are_measured),

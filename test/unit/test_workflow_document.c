@@ -38,7 +38,7 @@ static const char short_form[] =
     "  resize: {function: ocr.resize, after: [input]}\n"
     "  detect: {model: ppocr-det, after: [resize], bytes: {resize: 4.9MB}}\n"
     "  crop: {function: ocr.crop, after: [detect], gives: 8}\n"
-    "  read: {model: ppocr-rec, after: [crop], bytes: 60KB per item, gives: [1, 20]}\n"
+    "  read: {model: ppocr-rec, after: [crop], bytes: 60KB per item, gives: [1, 20], work: 1.5}\n"
     "  text: {function: ocr.decode, models: [a, b], after: [read, input], bytes: 2KB}\n";
 
 static void the_short_form_is_read(ATTR_UNUSED void **state)
@@ -76,6 +76,8 @@ static void the_short_form_is_read(ATTR_UNUSED void **state)
     assert_int_equal(workflow->tasks[2].gives.high, 8);
     assert_int_equal(workflow->tasks[3].gives.low, 1);
     assert_int_equal(workflow->tasks[3].gives.high, 20);
+    assert_true(workflow->tasks[2].work == 1);
+    assert_true(workflow->tasks[3].work == 1.5);
     workflow_destroy(workflow);
     catalogue_destroy(catalogue);
 }
