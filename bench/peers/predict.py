@@ -2,8 +2,9 @@
 
 Weft measures every model alone, and then learns from a rehearsal at half of what it can do: what
 hand-offs take, and what two models at once and the client cost each other on this machine. The
-rehearsal has other arrivals than the runs. What HTTP and the client take is measured with a model
-that does nothing, and added.
+rehearsal has other arrivals than the runs, and ends with all samples one after another: works.py
+finds how much more or less work each of them is than the mean. What HTTP and the client take is
+measured with a model that does nothing, and added.
 """
 
 import json
@@ -15,13 +16,16 @@ import typing
 import content
 import load
 import servers
+import works
 
 SIM_S = 120
-REHEARSAL_S, REHEARSAL_PART, REHEARSAL_SEED = 4, 0.5, 77
+REHEARSAL_S, REHEARSAL_PART, REHEARSAL_SEED = 6, 0.5, 77
 REHEARSAL_MAX_S = 20
-REHEARSAL_EACH = 3  # Requests of each kind, at least: samples differ in what they take.
+WARM_S = 3  # The first seconds of a server are slower, and of no interest.
+REHEARSAL_EACH = 3  # Requests of each kind: samples differ in what they take.
 ECHO_RATE, ECHO_S = 50, 3
 CLIENTS = 4
+TASK = r"(?m)^(  (\w+): *(?:\{|\n    ))(?:model|function): ([^,}\n]+)"
 PIECES = {"ocr": "lines", "speech": "segments"}  # The output that has one entry for each.
 
 
@@ -38,8 +42,14 @@ def simple(name):
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
 
 
-def workflow_documents(arm, pieces, folder):
-    """A workflow for each model, or for each sample, which is cut into as many pieces as it is."""
+def add_work(found, works_of):
+    """The beginning of a task, in one line or several, with its work."""
+    end = ", " if found[1].endswith("{") else "\n    "
+    return f"{found[1]}work: {works_of.get(found[2], 1):.4f}{end}{found[0][len(found[1]):]}"
+
+
+def workflow_documents(arm, pieces, by_sample, folder):
+    """A workflow for each model, or for each sample, with as many pieces and as much work."""
     if arm.work not in content.WORKFLOWS:
         return [{"workflow": name, "tasks": {"run": {"model": name}}} for name in content.ZOO]
     path = content.demo_repository.DEMO / f"{arm.work}.workflow.yaml"
@@ -47,6 +57,7 @@ def workflow_documents(arm, pieces, folder):
     for name, count in pieces.items():
         own = re.sub(r"(?m)^workflow: .*$", f"workflow: {simple(name)}", text)
         own = re.sub(r"gives: \[.*?\]", f"gives: {count}", own)
+        own = re.sub(TASK, lambda found: add_work(found, by_sample[name]), own)
         (folder / f"{simple(name)}.workflow.yaml").write_text(own, encoding="utf-8")
     return [f"{simple(name)}.workflow.yaml" for name in pieces]
 
@@ -70,11 +81,10 @@ def machine_memory():
 
 
 def play(server, requests, rate, seconds):
-    """Requests at a @rate, drawn apart from those of any run; gives their mean in milliseconds."""
+    """Requests at a @rate, drawn apart from those of any run; gives their names and answers."""
     times = load.arrivals(rate, seconds, REHEARSAL_SEED)
     names = requests.names(len(times), REHEARSAL_SEED)
-    answers = load.open_loop(server.port, times, [requests.kinds[name] for name in names])
-    return 1000 * sum(answer.latency_s for answer in answers) / max(len(answers), 1)
+    return names, load.open_loop(server.port, times, [requests.kinds[name] for name in names])
 
 
 def count_pieces(server, arm, request):
@@ -87,19 +97,27 @@ def count_pieces(server, arm, request):
     return max(1, len(load.read_answer(body)[PIECES[arm.work]]))
 
 
-def rehearse(place, arm, requests, log):
-    """Let Weft learn its profile from work at half of what it can do; gives pieces by sample."""
-    server = servers.Server(place, arm, log)
+def rehearse(place, arm, requests, folder):
+    """Let Weft learn its profile from work at half of what it can do.
+
+    Gives pieces by sample, and which samples the last requests were.
+    """
+    traced = arm._replace(options=(*arm.options, "--trace", folder / "rehearsal.jsonl"))
+    server = servers.Server(place, traced, folder / "rehearsal.log")
     try:
         server.wait(requests.first())
         asked = requests.patient()
         kinds = list(asked.values())
         pieces = {name: count_pieces(server, arm, one) for name, one in asked.items()}
+        load.saturate(server.port, kinds, CLIENTS, WARM_S)
         rate = load.saturate(server.port, kinds, CLIENTS, REHEARSAL_S / 2)
         rate *= REHEARSAL_PART
         seconds = REHEARSAL_EACH * len(kinds) / max(rate, 0.1)
-        play(server, requests, rate, max(REHEARSAL_S, min(seconds, REHEARSAL_MAX_S)))
-        return pieces
+        names, _ = play(server, requests, rate, max(REHEARSAL_S, min(seconds, REHEARSAL_MAX_S)))
+        alone = [*asked] * REHEARSAL_EACH
+        for name in alone:
+            load.ask(server.port, asked[name])
+        return pieces, [*names, *alone]
     finally:
         server.stop()
 
@@ -109,9 +127,21 @@ def measure_outside(place, requests, log):
     server = servers.Server(place, servers.Arm("weft", "echo"), log)
     try:
         server.wait(requests.first())
-        return play(server, requests, ECHO_RATE, ECHO_S)
+        _, answers = play(server, requests, ECHO_RATE, ECHO_S)
+        return 1000 * sum(answer.latency_s for answer in answers) / max(len(answers), 1)
     finally:
         server.stop()
+
+
+def tell_apart(arm, names, measured, device, workers, folder):
+    """The work of each sample; @measured then has what others and chance do to runs."""
+    if arm.work not in content.WORKFLOWS:
+        return {}
+    path = content.demo_repository.DEMO / f"{arm.work}.workflow.yaml"
+    runs = re.findall(TASK, path.read_text(encoding="utf-8"))
+    curves = {task: measured["models"][run]["devices"][device] for _, task, run in runs}
+    with open(folder / "rehearsal.jsonl", encoding="utf-8") as lines:
+        return works.tell_apart(works.read_jobs(lines, workers), names, curves)
 
 
 def prepare(place, arm, folder, requests, outside_ms):
@@ -128,12 +158,15 @@ def prepare(place, arm, folder, requests, outside_ms):
         raise servers.Missing(servers.install.last_line(done.stderr))
     served = json.loads(done.stdout)["served"]
     folder.mkdir(parents=True, exist_ok=True)
-    pieces = rehearse(place, arm, requests, folder / "rehearsal.log")
+    pieces, names = rehearse(place, arm, requests, folder)
     [profile] = (repository / "profiles").glob("*.profile.json")
-    content.demo_repository.put(profile, folder / "measured.profile.json")
+    content.demo_repository.put(profile, folder / "learnt.profile.json")
     measured = json.loads(profile.read_text(encoding="utf-8"))
     [device] = {kind for model in measured["models"].values() for kind in model.get("devices", {})}
     workers = served["workers"]
+    by_sample = tell_apart(arm, names, measured, device, workers, folder)
+    path = folder / "measured.profile.json"
+    path.write_text(json.dumps(measured, indent=1), encoding="utf-8")
     memory = content.MEMORY_FOR_FOUR if arm.work == "four" else machine_memory() // workers
     scenario = {
         "scenario": f"predicted-{arm.work}",
@@ -141,7 +174,8 @@ def prepare(place, arm, folder, requests, outside_ms):
             "count": 1, "devices": workers, "cpu": workers,
             "device": {"kind": device, "memory": memory, "h2d": 0, "splits": True},
         }},
-        "workflows": workflow_documents(arm, pieces, folder), "profile": "measured.profile.json",
+        "workflows": workflow_documents(arm, pieces, by_sample, folder),
+        "profile": "measured.profile.json",
         "policy": policy_of(place, arm, served), "warmup": "0%",
     }  # fmt: skip
     return Model(scenario, folder, outside_ms)

@@ -1,12 +1,13 @@
 """bench/peers: figures and tables as they should be, and Weft measured by it once.
 
 Covers: bench/peers/figures.py, bench/peers/groups.py, bench/peers/load.py, bench/peers/tables.py,
-bench/peers/run.py
+bench/peers/run.py, bench/peers/works.py
 """
 
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -22,7 +23,9 @@ import figures  # noqa: E402
 import groups  # noqa: E402
 import install  # noqa: E402
 import load  # noqa: E402
+import predict  # noqa: E402
 import tables  # noqa: E402
+import works  # noqa: E402
 from servers import Arm  # noqa: E402
 
 GROUP = groups.Group(
@@ -150,6 +153,53 @@ class TablesTest(unittest.TestCase):
         [line] = tables.losses([GROUP], mine + better).splitlines()
         self.assertTrue(line.startswith("* A few, half: Triton: mean 0.250 (0.125 to 0.500); p50"))
         self.assertEqual(tables.losses([GROUP], ROWS), "")
+
+
+def ran(task, worker, begun_ms, ended_ms, job, **more):
+    about = {"job": job, "task": task, "worker": worker}
+    return [{"kind": "started", "at_ns": int(begun_ms * 1e6), **about, **more},
+            {"kind": "ended", "at_ns": int(ended_ms * 1e6), **about}]  # fmt: skip
+
+
+def traced(*runs):
+    records = [{"kind": "arrived", "at_ns": 0, "job": job} for job in sorted({
+        one["job"] for run in runs for one in run})]  # fmt: skip
+    records += sorted((one for run in runs for one in run), key=lambda one: one["at_ns"])
+    return [json.dumps(one) for one in records]
+
+
+class WorksTest(unittest.TestCase):
+    def test_runs_know_what_was_beside_them(self):
+        lines = traced(ran("a", 0, 0, 10, "1", items=4), ran("a", 1, 5, 25, "2", cpu=2))
+        [[first], [split]] = works.read_jobs(lines, processors=2)
+        self.assertEqual((first.items, first.parts, first.ms), (4, 1, 10.0))
+        self.assertEqual((first.beside, first.crowded), (0.5, 0.25))
+        self.assertEqual((split.parts, split.beside, split.crowded), (2, 1.0, 0.125))
+
+    def test_samples_others_and_chance_are_told_apart(self):
+        jobs, names = [], []
+        for i in range(200):
+            name, beside = ("long" if i % 2 else "short"), (i // 2) % 3 / 2
+            chance = 1.1 if i // 6 % 2 else 0.9
+            ms = (30 if name == "long" else 10) * (1 + 0.4 * beside) * chance
+            jobs.append([works.Run("read", 1, 1, ms, beside, 0.0)])
+            names.append(name)
+        point = {"items": 1, "ms": 24.0, "beside": 0.5}
+        curves = {"read": {"points": [point], "interference": 0.2}}
+        found = works.tell_apart(jobs, names, curves)
+        self.assertAlmostEqual(curves["read"]["interference"], 0.4, delta=0.02)
+        self.assertAlmostEqual(found["short"]["read"], 0.5, delta=0.02)  # Of 20 alone.
+        self.assertAlmostEqual(found["long"]["read"], 1.5, delta=0.05)
+        self.assertAlmostEqual(curves["read"]["quantiles"][2], 0.9, delta=0.02)
+        self.assertAlmostEqual(curves["read"]["quantiles"][-1], 1.1, delta=0.02)
+        self.assertAlmostEqual(point["sd_ms"], 2.4, delta=0.1)
+
+    def test_work_is_written_into_tasks_of_either_form(self):
+        text = "tasks:\n  a: {model: m, in: {}}\n  b:\n    function: f\noutputs:\n  a: {from: b}\n"
+        own = re.sub(predict.TASK, lambda one: predict.add_work(one, {"a": 2, "b": 0.5}), text)
+        self.assertIn("  a: {work: 2.0000, model: m, in: {}}", own)
+        self.assertIn("  b:\n    work: 0.5000\n    function: f\n", own)
+        self.assertIn("  a: {from: b}", own)
 
 
 class WeftTest(unittest.TestCase):
