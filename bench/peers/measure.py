@@ -112,7 +112,8 @@ class Run:
             requests = groups.Requests(self.place, self.group, arm)
             log = self.log(arm)
             self.options.outside_ms = predict.measure_outside(self.place, requests, log)
-            say(f"HTTP and the client: {self.options.outside_ms:.2f} ms")
+            mean_ms = sum(self.options.outside_ms) / len(self.options.outside_ms)
+            say(f"HTTP and the client: {mean_ms:.2f} ms")
         return self.options.outside_ms
 
     def start(self, arms):

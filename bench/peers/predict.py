@@ -9,16 +9,19 @@ measured with a model that does nothing, and added.
 
 import json
 import pathlib
+import random
 import re
 import subprocess
 import typing
 
 import content
+import figures
 import load
 import servers
 import works
 
 SIM_S = 120
+SEEDS = 5  # One run of few requests has few draws.
 REHEARSAL_S, REHEARSAL_PART, REHEARSAL_SEED = 6, 0.5, 77
 REHEARSAL_MAX_S = 20
 WARM_S = 3  # The first seconds of a server are slower, and of no interest.
@@ -34,7 +37,7 @@ class Model(typing.NamedTuple):
 
     scenario: dict
     folder: pathlib.Path  # For the profile and traces.
-    outside_ms: float  # Of each request: HTTP and the client.
+    outside_ms: list  # Of requests: what HTTP and the client took.
 
 
 def simple(name):
@@ -51,7 +54,8 @@ def add_work(found, works_of):
 def workflow_documents(arm, pieces, by_sample, folder):
     """A workflow for each model, or for each sample, with as many pieces and as much work."""
     if arm.work not in content.WORKFLOWS:
-        return [{"workflow": name, "tasks": {"run": {"model": name}}} for name in content.ZOO]
+        return [{"workflow": name, "tasks": {name: {"model": name, "work": by_sample[name][name]}}}
+                for name in content.ZOO]  # fmt: skip
     path = content.demo_repository.DEMO / f"{arm.work}.workflow.yaml"
     text = path.read_text(encoding="utf-8")
     for name, count in pieces.items():
@@ -123,23 +127,25 @@ def rehearse(place, arm, requests, folder):
 
 
 def measure_outside(place, requests, log):
-    """Milliseconds of a request to a model that gives back what it gets."""
+    """Milliseconds of requests to a model that gives back what it gets."""
     server = servers.Server(place, servers.Arm("weft", "echo"), log)
     try:
         server.wait(requests.first())
+        load.saturate(server.port, [requests.first()], CLIENTS, WARM_S)
         _, answers = play(server, requests, ECHO_RATE, ECHO_S)
-        return 1000 * sum(answer.latency_s for answer in answers) / max(len(answers), 1)
+        return [1000 * answer.latency_s for answer in answers]
     finally:
         server.stop()
 
 
 def tell_apart(arm, names, measured, device, workers, folder):
     """The work of each sample; @measured then has what others and chance do to runs."""
-    if arm.work not in content.WORKFLOWS:
-        return {}
-    path = content.demo_repository.DEMO / f"{arm.work}.workflow.yaml"
-    runs = re.findall(TASK, path.read_text(encoding="utf-8"))
-    curves = {task: measured["models"][run]["devices"][device] for _, task, run in runs}
+    runs = {name: name for name in content.ZOO}
+    if arm.work in content.WORKFLOWS:
+        path = content.demo_repository.DEMO / f"{arm.work}.workflow.yaml"
+        found = re.findall(TASK, path.read_text(encoding="utf-8"))
+        runs = {task: run for _, task, run in found}
+    curves = {task: measured["models"][run]["devices"][device] for task, run in runs.items()}
     with open(folder / "rehearsal.jsonl", encoding="utf-8") as lines:
         return works.tell_apart(works.read_jobs(lines, workers), names, curves)
 
@@ -187,8 +193,22 @@ class Arrivals(typing.NamedTuple):
     items: int  # Of each.
 
 
+def simulate(place, model, seed):
+    """Latencies of the jobs that were answered, as clients would see them."""
+    trace = model.folder / "simulated.jsonl"
+    command = [place.weft, "sim", model.folder / "scenario.json", "--json", "--brief"]
+    command += ["--seed", str(seed), "--trace", trace]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=SIM_S)
+    if done.returncode != 0:
+        raise servers.Missing(servers.install.last_line(done.stderr))
+    chance = random.Random(seed)
+    with open(trace, encoding="utf-8") as lines:
+        records = [json.loads(line) for line in lines if '"kind":"answered"' in line]
+    return [one["latency_ns"] / 1e6 + chance.choice(model.outside_ms) for one in records]
+
+
 def predict(place, model, arrivals, deadline_ms):
-    """Mean and p99 that the simulator gives for @arrivals."""
+    """Mean and p99 that the simulator gives for @arrivals, on average over some seeds."""
     rows = [f"{1000 * at:.6f},{name},{arrivals.items}"
             for at, name in zip(arrivals.times, arrivals.names)]  # fmt: skip
     (model.folder / "trace.csv").write_text("\n".join(["t_ms,workflow,items", *rows, ""]), "ascii")
@@ -197,12 +217,15 @@ def predict(place, model, arrivals, deadline_ms):
         described["deadline"] = f"{deadline_ms}ms"
     path = model.folder / "scenario.json"
     path.write_text(json.dumps({**model.scenario, "arrivals": described}, indent=1), "utf-8")
-    done = subprocess.run(
-        [place.weft, "sim", path, "--json"], capture_output=True, text=True, timeout=SIM_S
-    )
-    if done.returncode != 0:
-        return {"prediction": servers.install.last_line(done.stderr)}
-    found = json.loads(done.stdout)
-    mean_ms, p99_ms = (found["latency_ms"][key] + model.outside_ms for key in ("mean", "p99"))
-    return {"predicted_mean_ms": mean_ms, "predicted_p99_ms": p99_ms,
-            "predicted_completed": found["completed"]}  # fmt: skip
+    try:
+        runs = [simulate(place, model, seed) for seed in range(1, SEEDS + 1)]
+    except servers.Missing as error:
+        return {"prediction": str(error)}
+    runs = [run for run in runs if run]
+    if not runs:
+        return {"prediction": "no job was answered"}
+    return {
+        "predicted_mean_ms": works.mean([works.mean(run) for run in runs]),
+        "predicted_p99_ms": works.mean([figures.quantile(run, 0.99) for run in runs]),
+        "predicted_completed": works.mean([len(run) for run in runs]),
+    }

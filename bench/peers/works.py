@@ -2,7 +2,8 @@
 
 The time of a model may depend on what it is shown: how large a page is, how long a recording. A
 rehearsal knows which sample each of its jobs was, and its trace has every run, with the others that
-were under way meanwhile. A run of a task is taken as
+were under way meanwhile. So that the first seconds of a server do not count, which are slower, only
+the last jobs are looked at. A run of a task is taken as
 
     what its sample takes alone  x  (1 + interference x part of other processors busy)  x  chance
 
@@ -12,6 +13,8 @@ The first becomes the work of the sample's tasks, the others go into the profile
 import json
 import math
 import typing
+
+import figures
 
 SHARES = (*[k / 8 for k in range(8)], 15 / 16, 31 / 32, 63 / 64, 127 / 128, 1)
 LEAST = 64  # Runs that quantiles are taken of.
@@ -119,19 +122,11 @@ def fit(runs):
     return min(max(slope / alone, 0.0), INTERFERENCE_MAX) if alone > 0 else INTERFERENCE_MAX
 
 
-def quantile(values, share):
-    place = share * (len(values) - 1)
-    low = int(place)
-    high = min(low + 1, len(values) - 1)
-    return values[low] + (place - low) * (values[high] - values[low])
-
-
 def scatter(curve, left):
     """Let run times of @curve scatter as what is @left of them, as parts of their mean."""
-    left = sorted(left)
     curve.pop("quantiles", None)
     if len(left) >= LEAST:
-        found = [quantile(left, share) for share in SHARES[:-1]]
+        found = [figures.quantile(left, share) for share in SHARES[:-1]]
         tail = [value for value in left if value > found[-1]] or [found[-1]]
         curve["quantiles"] = [*found, max(2 * mean(tail) - found[-1], found[-1])]
     deviation = math.sqrt(mean([(value - 1) ** 2 for value in left]))
