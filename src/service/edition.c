@@ -19,7 +19,7 @@ static const char digits[] = "0123456789abcdef";
 bool edition_has_versions(const struct repository *repository, uint32_t model)
 {
     const struct repository_file *file = &repository->files[model];
-    return file->kind == REPOSITORY_MODEL && file->path != NULL;
+    return file->kind == REPOSITORY_MODEL && file->path != NULL && file->cuda == NULL;
 }
 
 bool edition_path(

@@ -18,7 +18,7 @@ struct repository;
 
 /* A model in it. */
 struct edition_model {
-    uint32_t version; /* Its folder. 0: it is no model, or none with a file for processors. */
+    uint32_t version; /* Its folder. 0: its version cannot change. */
     uint32_t hash;    /* Of its file. */
 };
 
@@ -49,7 +49,7 @@ uint32_t edition_find_version(const struct repository *repository, uint32_t mode
 bool edition_path(
     const struct repository *repository, uint32_t model, uint32_t version, char *out, size_t room);
 
-/* Whether @model is one whose versions can change while it is served. */
+/* Whether versions of @model can change while it is served: not those that GPUs run, too. */
 bool edition_has_versions(const struct repository *repository, uint32_t model);
 
 #endif /* SERVICE_EDITION_H */

@@ -23,6 +23,8 @@
 
 enum { ANSWER_BYTES = 16384 };
 
+#define OWN ((UINT32_C(1) << EDITION_BITS) - 1) /* What was found here, until it is a member. */
+
 /* A client that waits until an edition is served. */
 struct waiter {
     struct waiter *next;
@@ -355,11 +357,11 @@ void rollout_members(struct rollout *rollout, const struct member_list *list)
     }
 }
 
-/* The edition of what was found at the start; of the cluster's, if it is the first. */
-static void describe(const struct rollout *rollout, struct edition *edition_out)
+/* What was found at the start, as edition @number. */
+static void describe(const struct rollout *rollout, uint32_t number, struct edition *edition_out)
 {
     const struct repository *repository = rollout_repository(rollout);
-    *edition_out = (struct edition){.number = rollout->node};
+    *edition_out = (struct edition){.number = number};
     for (uint32_t i = 0; i < repository->catalogue->model_count; i++) {
         struct edition_model *model = &edition_out->models[i];
         if (!edition_has_versions(repository, i)) {
@@ -389,6 +391,7 @@ static void start(struct rollout *rollout, const struct edition *edition)
         }
     }
     rollout->has_offered = false;
+    rollout->retry_ns = 0;
     rollout->other_count = 0;
     rollout->list->count = 0;
     (void)rollout_hold(rollout, edition); /* There is room. */
@@ -398,7 +401,7 @@ static void start(struct rollout *rollout, const struct edition *edition)
 void rollout_open(struct rollout *rollout)
 {
     struct edition edition;
-    describe(rollout, &edition);
+    describe(rollout, /* number */ 0, &edition);
     start(rollout, &edition);
 }
 
@@ -415,46 +418,56 @@ static enum weft_status hold_now(
                    : error_set(error, WEFT_INVALID, "what the cluster serves: %s", rollout->note);
 }
 
+/* Hold what @member serves, unless it is held. */
+static enum weft_status adopt(
+    struct rollout *rollout, const struct member *member, struct weft_error *error)
+{
+    struct edition edition;
+    if (rollout_find(rollout, member->editions.serves) != NULL) {
+        return WEFT_OK;
+    }
+    if (!edition_read(member->editions.serving, rollout_repository(rollout), &edition)) {
+        return error_set(
+            error, WEFT_INVALID, "node '%s' serves something else", member_title(member));
+    }
+    edition.number = member->editions.serves;
+    return hold_now(rollout, &edition, error);
+}
+
 enum weft_status rollout_join(
     struct rollout *rollout, struct membership *membership, uint32_t node, const char *name,
     const struct fetch_options *fetch, struct weft_error *error)
 {
     const struct member_list *list = membership_list(membership);
     enum weft_status status = WEFT_OK;
-    struct edition edition;
-    uint32_t serves = 0;
+    struct edition own;
+    uint32_t serves = OWN;
     rollout->membership = membership;
     rollout->node = node;
     rollout->own = name;
     rollout->fetch = fetch;
-    rollout_open(rollout); /* Now with hashes, and a number of its own. */
+    memset(&rollout->told, 0, sizeof(rollout->told));
+    describe(rollout, OWN, &own);
+    start(rollout, &own); /* Its files are known here: what is the same need not be looked at. */
     for (uint32_t i = 0; i < list->count && status == WEFT_OK; i++) {
-        const struct member_editions *said = &list->items[i].editions;
-        if (strcmp(list->items[i].name, name) == 0 || said->serving[0] == '\0') {
-            continue; /* That is this process, or one that is starting as well. */
+        const struct member *member = &list->items[i];
+        if (strcmp(member->name, name) != 0 && member->editions.serving[0] != '\0') {
+            status = adopt(rollout, member, error);
+            serves =
+                serves == OWN ? member->editions.serves : max_u32(serves, member->editions.serves);
         }
-        if (!edition_read(said->serving, rollout_repository(rollout), &edition)) {
-            status = error_set(
-                error, WEFT_INVALID, "node '%s' serves something else",
-                member_title(&list->items[i]));
-        } else if (rollout_find(rollout, said->serves) == NULL || serves == 0) {
-            edition.number = said->serves;
-            if (serves == 0) { /* What was found here at first counts for nothing any more. */
-                rollout->count = 0;
-            }
-            status = hold_now(rollout, &edition, error);
-        }
-        serves = max_u32(serves, said->serves + 1);
     }
-    if (status == WEFT_OK && serves > 0) {
-        const uint32_t number = serves - 1;
+    if (status == WEFT_OK && serves == OWN) { /* No member serves yet. */
+        own.number = node;
+        start(rollout, &own);
+    } else if (status == WEFT_OK) {
         rollout->said = (struct edition_said){
-            .newest = number, .held = number, .serves = number, .oldest = number};
-        rollout_show(rollout, rollout_find(rollout, number));
+            .newest = serves, .held = serves, .serves = serves, .oldest = serves};
+        rollout->count--; /* What was found here is the last. */
+        rollout_show(rollout, rollout_find(rollout, serves));
         rollout_apply(rollout, /* changed */ NULL);
     }
     if (status == WEFT_OK) {
-        memset(&rollout->told, 0, sizeof(rollout->told));
         rollout_members(rollout, list);
     }
     return status;
