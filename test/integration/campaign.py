@@ -12,6 +12,7 @@ test/fakes/stepped_clock.c, since namespaces share the machine's.
 
 import argparse
 import http.client
+import json
 import os
 import pathlib
 import random
@@ -29,6 +30,7 @@ import urllib.request
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 import clustered  # noqa: E402
+import onnx_models  # noqa: E402
 from operated import LIBRARY, LIMIT, Server  # noqa: E402
 
 WHOLE_S = 60  # Until all nodes have to see each other again, and clients have their answers.
@@ -203,6 +205,7 @@ class Campaign:
         self.hosts = {}
         self.broken = 0  # How often something was broken so far.
         self.is_whole = True
+        self.is_changing = False
         self.counts = {"good": 0, "asked again": 0}
         self.worst_s = 0.0
         self.worst_calm_s = 0.0  # Of those that nothing was broken for.
@@ -210,6 +213,8 @@ class Campaign:
         self.calm_s = []  # How long attempts took while all was well.
         self.recoveries = []  # Of each event with a verdict.
         self.wrong = []
+        self.versions = []  # Of the model: the right answers by value, for each that all have had.
+        self.early = []  # Answers that may be of the version that comes, with their values.
         self.lock = threading.Lock()
         self.ends = threading.Event()
         self.has_links = Network.is_possible() and not options.loopback
@@ -324,7 +329,8 @@ class Campaign:
         number = 0
         while not self.ends.is_set():
             number += 1
-            value = (client + number) % len(self.expected)
+            version = len(self.versions) - 1
+            value = (client + number) % len(self.versions[0])
             before, was_whole, began = self.broken, self.is_whole, time.monotonic()
             attempts = 0
             try:
@@ -338,8 +344,10 @@ class Campaign:
                 self.worst_s = max(self.worst_s, took_s)
                 if was_whole and self.broken == before:
                     self.worst_calm_s = max(self.worst_calm_s, took_s)
-                if answer == self.expected[value]:
+                if answer in [expected[value] for expected in self.versions[version:]]:
                     self.counts["good"] += 1
+                elif self.is_changing and isinstance(answer, list):
+                    self.early.append((value, answer))
                 else:
                     self.wrong.append(f"{first} after {took_s:.2f} s: {str(answer)[:200]}")
 
@@ -396,7 +404,7 @@ class Campaign:
             self.launch(name)
         self.wait_until_whole()
         address = self.hosts[self.names[0]].address
-        self.expected = {value: clustered.infer(address, value) for value in range(4)}
+        self.versions.append({value: clustered.infer(address, value) for value in range(4)})
         self.threads = [
             threading.Thread(target=self.ask, args=(first, i), daemon=True)
             for first in range(len(self.names)) for i in range(self.options.clients)
@@ -484,6 +492,56 @@ class Campaign:
             self.drain(name, 0)
             self.wait_until_whole()
 
+    def version(self, name, _):
+        """A new version of the model is loaded while another host is restarted: no answer is of
+        both, and in the end all are of the new one."""
+        number = len(self.versions) + 1
+        path = self.root / "repository/deep" / str(number)
+        beside = self.root / "beside"
+        beside.mkdir()
+        (beside / "model.onnx").write_bytes(onnx_models.layers(clustered.WIDTH, 7 + number))
+        self.is_changing = True
+        beside.rename(path)
+        before = max(change for change, _, _ in self.served())
+        os.kill(self.pid_of(name), signal.SIGHUP)
+        self.drain(self.draw.choice([other for other in self.names if other != name]), 0)
+        self.wait_until_served(before)
+        answers = [{value: clustered.infer(self.hosts[host].last_address(), value)
+                    for value in range(4)} for host in self.names]  # fmt: skip
+        with self.lock:
+            self.versions.append(answers[0])
+            self.is_changing = False
+            mixed = [one for one in self.early if one[1] != answers[0][one[0]]]
+            self.counts["good"] += len(self.early) - len(mixed)
+            self.early.clear()
+        if mixed or any(other != answers[0] for other in answers) or answers[0] in (
+            self.versions[:-1]
+        ):
+            self.wrong.append(f"version {number}: {str(mixed)[:200]} {str(answers)[:200]}")
+
+    def served(self):
+        """Of each member: the change it has heard of, the one it serves, and its state."""
+        command = [os.environ["WEFT"], "cluster", self.directory, "--json"]
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=LIMIT, check=False
+        )
+        members = json.loads(done.stdout or '{"members": []}')["members"]
+        return [(one["change"], one["edition"], one["state"]) for one in members]
+
+    def wait_until_served(self, before):
+        """Every member serves the newest edition, and no other; it is later than @before."""
+        end = time.monotonic() + WHOLE_S
+        said = []
+        while time.monotonic() < end:
+            said = self.served()
+            if len(said) == len(self.names) and all(
+                change == edition == said[0][0] > before and state == "ready"
+                for change, edition, state in said
+            ):
+                return
+            time.sleep(0.2)
+        raise AssertionError(f"not all serve one edition after {WHOLE_S} s: {said}")
+
     def compact(self, name, for_s):
         """etcd forgets what was while a host does not look."""
         pid = self.pid_of(name)
@@ -522,6 +580,7 @@ class Campaign:
         kinds += [self.compact] if self.etcd is not None else []
         kinds += [self.full_disk] if self.has_disk else []
         kinds += [self.kill_two] if len(self.names) > 2 else []
+        kinds += [self.version] if len(self.names) > 1 else []
         kinds += [self.roll]
         kinds += [self.lead] if self.etcd is not None and self.options.etcds > 2 else []
         kinds = [kind for kind in kinds if not self.options.only
