@@ -6,14 +6,21 @@
 #include <jansson.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "cli/command.h"
+#include "client/attempts.h"
 #include "client/infer_inputs.h"
 #include "console/whole_file.h"
 #include "document/quantity.h"
 
 #define ANSWER_BYTES_MAX 1e12
 
-enum { SHOWN_MAX = 16, TIMEOUT_S_MAX = 1000000, HTTP_UNAVAILABLE = 503 };
+enum {
+    SHOWN_MAX = 16,
+    TIMEOUT_S_MAX = 1000000,
+    HTTP_UNAVAILABLE = 503,
+    SILENCE_MS = 4000, /* By then a node that stands still is no member any more. */
+};
 
 struct values {
     struct infer_where where;
@@ -225,54 +232,76 @@ static enum weft_status read_limits(struct values *values, struct weft_error *er
     return WEFT_OK;
 }
 
-/* Ask one server, and show what it answers. */
-static enum weft_status infer_at(
-    const struct infer_target *target, const struct values *values,
-    const struct infer_values *given, char **names, struct weft_error *error)
+/* What all attempts need, also those that outlive the others. */
+struct asking {
+    struct values values;
+    struct infer_target target;
+    struct infer_values given;
+    char *names[ARGUMENT_LIST_MAX]; /* Of outputs. Owned. */
+};
+
+static void release(void *context)
 {
-    struct infer_body body = {.bytes = NULL};
-    struct http_reply reply = {.body = NULL};
-    const struct infer_outputs outputs = {
-        .is_binary = values->outs.count > 0,
-        .count = values->outs.count,
-        .names = (const char *const *)names,
-    };
-    enum weft_status status = infer_body_build(target, given, &outputs, &body, error);
-    if (status == WEFT_OK) {
-        status = ask(target, &body, values, &reply, error);
+    struct asking *asking = context;
+    for (uint32_t i = 0; i < ARGUMENT_LIST_MAX; i++) {
+        free(asking->names[i]);
     }
+    free(asking);
+}
+
+/* One that was lost may have begun: the key says that it is the same request. */
+static enum weft_status ask_one(
+    void *context, uint32_t number, struct http_reply *reply_out, struct weft_error *error)
+{
+    const struct asking *asking = context;
+    struct infer_target target = asking->target;
+    struct values values = asking->values;
+    struct infer_body body = {.bytes = NULL};
+    const struct infer_outputs outputs = {
+        .is_binary = values.outs.count > 0,
+        .count = values.outs.count,
+        .names = (const char *const *)asking->names,
+    };
+    target.url = target.urls[number];
+    values.attempt = number + 1;
+    enum weft_status status = infer_body_build(&target, &asking->given, &outputs, &body, error);
     if (status == WEFT_OK) {
-        status = show(&reply, values, error);
-        free(reply.body);
+        status = ask(&target, &body, &values, reply_out, error);
     }
     free(body.bytes);
     return status;
 }
 
-/*
- * Ask one server after the other, as long as they cannot be reached or take no more. One that was
- * lost may have begun: the key says that it is the same request.
- */
 static enum weft_status infer(
-    struct values *values, const struct operands *operands, char **names, struct weft_error *error)
+    const struct values *values, const struct operands *operands, struct weft_error *error)
 {
-    struct infer_target target;
-    const struct infer_values given = {.items = operands->items + 1, .count = operands->count - 1};
-    enum weft_status status = out_names(&values->outs, names, error);
+    struct http_reply reply = {.body = NULL};
+    struct asking *asking = memory_zeroed(1, sizeof(*asking));
+    asking->values = *values;
+    asking->given =
+        (struct infer_values){.items = operands->items + 1, .count = operands->count - 1};
+    enum weft_status status = out_names(&values->outs, asking->names, error);
     if (status == WEFT_OK) {
-        status = infer_target_init(&target, &values->where, operands->items[0], error);
+        status = infer_target_init(&asking->target, &values->where, operands->items[0], error);
     }
     if (status != WEFT_OK) {
+        release(asking);
         return status;
     }
-    if (target.url_count > 1) {
-        http_key_draw(values->key);
+    if (asking->target.url_count > 1) {
+        http_key_draw(asking->values.key);
     }
-    status = WEFT_IO;
-    for (uint32_t i = 0; i < target.url_count && (status == WEFT_IO || status == WEFT_BUSY); i++) {
-        target.url = target.urls[i];
-        values->attempt = i + 1;
-        status = infer_at(&target, values, &given, names, error);
+    const struct attempts attempts = {
+        .count = asking->target.url_count,
+        .silence_ms = SILENCE_MS,
+        .ask = ask_one,
+        .release = release,
+        .context = asking,
+    };
+    status = attempts_run(&attempts, &reply, error);
+    if (status == WEFT_OK) {
+        status = show(&reply, values, error);
+        free(reply.body);
     }
     return status;
 }
@@ -281,13 +310,9 @@ static int run(const struct command *command, void *given, const struct operands
 {
     struct values *values = given;
     struct weft_error error = {.status = WEFT_OK};
-    char *names[ARGUMENT_LIST_MAX] = {NULL};
     enum weft_status status = read_limits(values, &error);
     if (status == WEFT_OK) {
-        status = infer(values, operands, names, &error);
-    }
-    for (uint32_t i = 0; i < ARGUMENT_LIST_MAX; i++) {
-        free(names[i]);
+        status = infer(values, operands, &error);
     }
     if (status != WEFT_OK) {
         return command_fail(
@@ -299,7 +324,7 @@ static int run(const struct command *command, void *given, const struct operands
 static const struct argument rows[] = {
     {"--url", "URL[,URL]",
      "address of the server; default http://127.0.0.1:8000. Of several, each is asked if\n"
-     "those before it cannot be reached or take no more",
+     "those before it cannot be reached, take no more, or say nothing for 4 s",
      ARGUMENT_TEXT, offsetof(struct values, where.url)},
     {"--out", "NAME=FILE", "write the bytes of an output to a file; may be repeated", ARGUMENT_LIST,
      offsetof(struct values, outs)},

@@ -113,17 +113,24 @@ def request(value):
     return json.dumps({"inputs": [given]})
 
 
-def post(address, value, headers=None, limit_s=LIMIT):
-    """(status, outputs or text, headers) for @value; None if the connection broke."""
+def post(address, value, headers=None, limit_s=LIMIT, silent=None):
+    """(status, outputs or text, headers) for @value; None if the connection broke.
+
+    A connection on which nothing came for @limit_s is put to @silent, if that is a list: a server
+    whose client leaves may drop the request.
+    """
     connection = http.client.HTTPConnection(*address, timeout=limit_s)
     try:
         connection.request("POST", "/v2/models/twice/infer", request(value), headers or {})
         response = connection.getresponse()
         text = response.read().decode()
-    except (OSError, http.client.HTTPException):
-        return None
-    finally:
         connection.close()
+    except (OSError, http.client.HTTPException) as cause:
+        if isinstance(cause, TimeoutError) and silent is not None:
+            silent.append(connection)
+        else:
+            connection.close()
+        return None
     got = json.loads(text)["outputs"][0]["data"] if response.status == 200 else text
     return response.status, got, dict(response.getheaders())
 
@@ -138,10 +145,10 @@ def infer(address, value):
     return got
 
 
-def ask_once(address, value, key, attempt, limit_s=LIMIT):
+def ask_once(address, value, key, attempt, limit_s=LIMIT, silent=None):
     """Status and outputs, or text, of one request; None if the connection broke."""
     headers = {"Idempotency-Key": key, "weft-attempt": str(attempt)}
-    status, got, _ = post(address, value, headers, limit_s) or (None, None, None)
+    status, got, _ = post(address, value, headers, limit_s, silent) or (None, None, None)
     return status, got
 
 

@@ -5,13 +5,14 @@ Covers: src/server/infer_key.c src/node/keys_peers.c
 
 import http.client
 import json
+import os
 import signal
 import subprocess
 import threading
 import time
 import unittest
 
-from clustered import Cluster, ask_once, ask_with_key, infer, request
+from clustered import WIDTH, Cluster, ask_once, ask_with_key, infer, request
 from operated import LIBRARY, LIMIT, WEFT
 
 
@@ -144,6 +145,23 @@ class Keys(unittest.TestCase):
         status, headers, _ = self.ask(addresses[0], 1, "nothing")
         self.assertEqual(status, 200)
         self.assertNotIn("weft-deputy", headers)
+
+    def test_a_client_does_not_wait_for_a_node_that_stands_still(self):
+        cluster, addresses = self.launch("a", "b", "c")
+        urls = ",".join("http://%s:%d" % address for address in addresses)
+        given = "x=" + ",".join(["1"] + ["0"] * (WIDTH - 1))
+        stopped = cluster.nodes["a"].process
+        os.kill(stopped.pid, signal.SIGSTOP)
+        try:
+            done = subprocess.run(
+                [WEFT, "infer", "--url", urls, "twice", given, "--json"],
+                capture_output=True, text=True, timeout=2 * LIMIT,
+            )  # fmt: skip
+        finally:
+            os.kill(stopped.pid, signal.SIGCONT)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        right = infer(addresses[1], 1)
+        self.assertEqual(json.loads(done.stdout)["outputs"][0]["data"], right)
 
     def test_clients_retry_with_their_key(self):
         cluster, addresses = self.launch("a", "b", "c")
