@@ -105,19 +105,25 @@ def samples_ms(runs, interference):
             for name, some in runs.items()}  # fmt: skip
 
 
-def fit(runs):
-    """The interference by which runs of equal samples differ least: a line through each of them."""
+def fit(runs, known):
+    """The interference by which runs of equal samples differ least: a line through each of them.
+
+    Parts of a split run are always beside each other: they tell nothing. Without others, it is as
+    @known.
+    """
     above = below = 0.0
-    for some in runs.values():
+    whole = {name: [one for one in some if one[0].parts == 1] for name, some in runs.items()}
+    whole = {name: some for name, some in whole.items() if some}
+    for some in whole.values():
         ratios = [ratio / (1 + run.crowded) for run, ratio in some]
         besides = [run.beside for run, _ in some]
         middle, centre = mean(ratios), mean(besides)
         above += sum((b - centre) * (r / middle) for b, r in zip(besides, ratios))
         below += sum((b - centre) ** 2 for b in besides)
     if below == 0:
-        return 0.0
+        return known
     slope = above / below
-    centre = mean([run.beside for some in runs.values() for run, _ in some])
+    centre = mean([run.beside for some in whole.values() for run, _ in some])
     alone = 1 - slope * centre
     return min(max(slope / alone, 0.0), INTERFERENCE_MAX) if alone > 0 else INTERFERENCE_MAX
 
@@ -150,7 +156,7 @@ def tell_apart(jobs, names, curves):
         curve = curves[task]
         known = {name: [(run, run.ms / alone_ms(curve, run)) for run in runs]
                  for name, runs in samples.items()}  # fmt: skip
-        curve["interference"] = fit(known)
+        curve["interference"] = fit(known, curve.get("interference", 0))
         for name, runs in samples.items():
             known[name] = [(run, run.ms / alone_ms(curve, run)) for run in runs]
         means = samples_ms(known, curve["interference"])

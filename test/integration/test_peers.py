@@ -184,6 +184,8 @@ class WorksTest(unittest.TestCase):
             ms = (30 if name == "long" else 10) * (1 + 0.4 * beside) * chance
             jobs.append([works.Run("read", 1, 1, ms, beside, 0.0)])
             names.append(name)
+        jobs.append([works.Run("read", 2, 2, 15.0, 1.0, 0.0)])  # Split: it tells nothing.
+        names.append("split")
         point = {"items": 1, "ms": 24.0, "beside": 0.5}
         curves = {"read": {"points": [point], "interference": 0.2}}
         found = works.tell_apart(jobs, names, curves)
