@@ -88,10 +88,29 @@ static void read_amount_of_all(const struct scope *scope, const struct tree_node
     }
 }
 
+/* What of the request goes to the task being read, which is given it without a producer between. */
+static void read_part(const struct scope *scope, const struct tree_node *bytes)
+{
+    struct workflow_task *task = &scope->workflow->tasks[scope->task];
+    struct workflow_edge amount = {0};
+
+    read_amount(scope->reader, bytes, &amount);
+    if (amount.per_item) {
+        reader_fail(scope->reader, bytes, "a part of the request has bytes, but not 'per item'");
+    }
+    task->takes_part = true;
+    task->part_bytes = amount.bytes;
+}
+
 static void read_amount_of_one(const struct scope *scope, const struct tree_node *bytes)
 {
     uint32_t from = workflow_find_task(scope->workflow, BUILTIN_REQUEST_TASK);
 
+    if (strcmp(bytes->key, REFERENCE_INPUTS) == 0 &&
+        !ports_has_producer(scope->workflow, scope->task)) {
+        read_part(scope, bytes);
+        return;
+    }
     if (strcmp(bytes->key, REFERENCE_INPUTS) != 0 || from == TASK_NONE) {
         from = reference_find_task(scope, bytes, bytes->key);
     }
@@ -221,6 +240,14 @@ void edges_write_bytes(struct writer *writer, const void *record)
     const struct catalogue *catalogue = writer->context;
     const uint32_t count = entry->task.in_count;
 
+    if (count == 0 && entry->task.takes_part) {
+        writer_key(writer, "bytes");
+        writer_open_mapping(writer, WRITER_INLINE);
+        writer_key(writer, REFERENCE_INPUTS);
+        writer_quantity(writer, QUANTITY_BYTES, (double)entry->task.part_bytes);
+        writer_close(writer);
+        return;
+    }
     if (!has_bytes(workflow, catalogue, entry->number)) {
         return;
     }

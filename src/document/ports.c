@@ -181,7 +181,7 @@ static uint32_t pass_task(
     return number;
 }
 
-static bool has_producer(const struct workflow *workflow, uint32_t task)
+bool ports_has_producer(const struct workflow *workflow, uint32_t task)
 {
     for (uint32_t i = 0; i < workflow->edge_count; i++) {
         if (workflow->edges[i].to == task) {
@@ -221,7 +221,7 @@ static void pass_to(
 void ports_pass_request(struct scope *scope, const struct tree_node *node)
 {
     for (uint32_t task = 0; task < scope->written && reader_is_good(scope->reader); task++) {
-        if (!scope->wants_request[task] || !has_producer(scope->workflow, task)) {
+        if (!scope->wants_request[task] || !ports_has_producer(scope->workflow, task)) {
             continue; /* A task without producers is given the request itself. */
         }
         const uint32_t request = pass_task(scope, node, BUILTIN_REQUEST_TASK, "");

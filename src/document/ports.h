@@ -21,6 +21,9 @@ void ports_read_inputs(
 /* What the task being read takes, port by port, under `in`: names and edges. NULL: nothing. */
 void ports_read_in(const struct scope *scope, const struct tree_node *in);
 
+/* Whether an edge leads to @task, of a workflow that is being read. */
+bool ports_has_producer(const struct workflow *workflow, uint32_t task);
+
 /* Once all tasks are read: bring the request to those that have producers as well. */
 void ports_pass_request(struct scope *scope, const struct tree_node *node);
 

@@ -166,7 +166,7 @@ const struct field workflow_task_fields[] = {
     {"bytes", .write = edges_write_bytes,
      .form = "size, `60KB per item`, or mapping from producers to these",
      .help = "what crosses each edge into the task; `per item` counts the items of the producer's "
-             "output",
+             "output. `inputs` is the request: of one without producers, what it takes of it",
      .left_out = "0"},
     {"gives", .read = read_gives, .write = write_gives, .form = "number, or `[low, high]`",
      .help = "how many items its output has; a range is drawn from uniformly",

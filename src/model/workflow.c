@@ -71,6 +71,8 @@ enum weft_status workflow_add_task(
         .model_count = task->model_count,
         .gives = task->gives,
         .work = task->work > 0 ? task->work : 1,
+        .takes_part = task->takes_part,
+        .part_bytes = task->part_bytes,
         .dominator = TASK_NONE,
         .sink = TASK_NONE,
     };

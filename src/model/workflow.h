@@ -31,8 +31,9 @@ struct workflow_task {
     uint32_t models[TASK_MODELS_MAX]; /* What must be resident while it runs. */
     uint32_t model_count;             /* 0 for a plain function. */
     struct items_rule gives;
-    double
-        work; /* Simulated runs take so many times as long as the profile says. To add, 0: as 1. */
+    double work;     /* Simulated runs take so many times as long as profiled. To add, 0: as 1. */
+    bool takes_part; /* Without producers: not all of the request, */
+    uint64_t part_bytes; /* but so much of it. */
 
     /* Derived by workflow_seal(). */
     uint32_t in_first; /* Into edges_in. */
@@ -117,8 +118,7 @@ struct workflow *workflow_create(const char *name);
 void workflow_destroy(struct workflow *workflow);
 
 /*
- * Add a task and give its index through @task_out. @task is copied; only name, run,
- * models, model_count and gives are read.
+ * Add a task and give its index through @task_out. @task is copied; what is derived is not read.
  *
  * Errors: WEFT_LIMIT past WORKFLOW_TASKS_MAX; WEFT_EXISTS for a name used before.
  */
@@ -186,6 +186,14 @@ static inline bool workflow_is_ancestor(
 static inline uint64_t workflow_edge_bytes(const struct workflow_edge *edge, uint32_t items)
 {
     return edge->per_item ? edge->bytes * items : edge->bytes;
+}
+
+/* What of a request of @bytes crosses to @task, which has no producers. */
+static inline uint64_t workflow_part_bytes(
+    const struct workflow *workflow, uint32_t task, uint64_t bytes)
+{
+    const struct workflow_task *source = &workflow->tasks[task];
+    return source->takes_part && source->part_bytes < bytes ? source->part_bytes : bytes;
 }
 
 /* Whether @task gathers more than one input. */

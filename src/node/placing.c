@@ -32,13 +32,20 @@ static struct message job_message(
     };
 }
 
+/* What of the inputs of @job goes to source @task. */
+static uint64_t source_bytes(const struct node *node, const struct job *job, uint32_t task)
+{
+    return workflow_part_bytes(
+        workflow_at(node, job->workflow), task, tensor_at(node, job->inputs)->bytes);
+}
+
 /* The input of source @task of @job, for @worker. */
 static struct message source_message(
     const struct node *node, const struct job *job, uint32_t task, uint32_t worker)
 {
     struct message input = job_message(node, job, MESSAGE_INPUT, task, worker);
     input.work.items = job->items;
-    input.work.bytes = tensor_at(node, job->inputs)->bytes;
+    input.work.bytes = source_bytes(node, job, task);
     return input;
 }
 
@@ -104,7 +111,7 @@ static enum reason place_source(
     }
     const struct input_facts from = {
         .worker = facts->ingress,
-        .bytes = tensor_at(node, job->inputs)->bytes,
+        .bytes = source_bytes(node, job, task),
     };
     const struct task_facts question = {
         .job = facts,

@@ -113,7 +113,10 @@ static int64_t arrive_ns(const struct table *table, uint32_t task, uint32_t node
     int64_t latest_ns = table->input->view->now_ns;
     if (graph->tasks[task].in_count == 0) {
         const uint32_t from = table->input->view->fleet->workers[table->job->ingress].node;
-        return latest_ns + (from == node ? 0 : cross_ns(table, graph->input_bytes));
+        return latest_ns +
+               (from == node
+                    ? 0
+                    : cross_ns(table, workflow_part_bytes(graph, task, graph->input_bytes)));
     }
     for (uint32_t i = 0; i < graph->tasks[task].in_count; i++) {
         const struct workflow_edge *edge = workflow_in(graph, task, i);

@@ -202,7 +202,8 @@ struct fit_choice fit_find_one(
 uint64_t fit_bytes_per_item(const struct workflow *workflow, uint32_t task)
 {
     const struct workflow_task *vertex = &workflow->tasks[task];
-    uint64_t bytes = vertex->in_count == 0 ? workflow->input_bytes : 0;
+    uint64_t bytes =
+        vertex->in_count == 0 ? workflow_part_bytes(workflow, task, workflow->input_bytes) : 0;
     for (uint32_t in = 0; in < vertex->in_count; in++) {
         bytes += workflow_edge_bytes(workflow_in(workflow, task, in), /* items */ 1);
     }

@@ -176,7 +176,8 @@ static uint32_t list_arrivals(
         arrivals_out[0] = (struct arrival){
             .node = workers[job->ingress].node,
             .here_ns = now_ns,
-            .elsewhere_ns = now_ns + transfer_ns(plan, graph->input_bytes),
+            .elsewhere_ns =
+                now_ns + transfer_ns(plan, workflow_part_bytes(graph, task, graph->input_bytes)),
         };
         return 1;
     }

@@ -175,13 +175,19 @@ static void the_request_has_its_bytes(ATTR_UNUSED void **state)
         "  b: {model: m, after: [a, inputs]}\n"
         "  c: {model: m, after: [b, inputs], bytes: {inputs: 1KB}}\n"
         "  d: {model: m, after: [c, input]}\n"
-        "  e: {model: m, after: inputs}\n",
+        "  e: {model: m, after: inputs}\n"
+        "  f: {model: m, bytes: {inputs: 2KB}}\n",
         catalogue);
 
     assert_int_equal(edge_between(workflow, "inputs", "b")->bytes, 3000000);
     assert_int_equal(edge_between(workflow, "inputs", "c")->bytes, 1000);
     assert_null(edge_between(workflow, "inputs", "d")); /* For simulations: it costs nothing. */
-    assert_null(edge_between(workflow, "inputs", "e")); /* It is given the request itself. */
+    assert_null(edge_between(workflow, "inputs", "e")); /* It is given the request itself, */
+    const uint32_t e = workflow_find_task(workflow, "e");
+    const uint32_t f = workflow_find_task(workflow, "f"); /* or a part of it. */
+    assert_int_equal(workflow_part_bytes(workflow, e, 3000000), 3000000);
+    assert_int_equal(workflow_part_bytes(workflow, f, 3000000), 2000);
+    assert_int_equal(workflow_part_bytes(workflow, f, 7), 7);
     workflow_destroy(workflow);
     catalogue_destroy(catalogue);
 }

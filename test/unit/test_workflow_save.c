@@ -42,7 +42,7 @@ static void a_document_is_written_as_it_is(ATTR_UNUSED void **state)
         "priority: 3\n"
         "input: 3MB\n"
         "tasks:\n"
-        "  resize: {function: ocr.resize}\n"
+        "  resize: {function: ocr.resize, bytes: {inputs: 2MB}}\n"
         "  detect: {model: ppocr-det, after: [resize], bytes: {resize: 4900KB}}\n"
         "  crop: {function: ocr.crop, after: [detect], gives: [1, 20]}\n"
         "  read: {model: ppocr-rec, after: [crop], bytes: {crop: 60KB per item}}\n"
