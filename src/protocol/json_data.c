@@ -57,7 +57,7 @@ static bool is_too_large(enum weft_dtype dtype, double value)
 
 static bool store_float(struct reader *reader, const struct json_number *number)
 {
-    const double value = json_number_value(number);
+    const double value = json_number_double(number);
     if (number->length >= JSON_NUMBER_BYTES_MAX) {
         return fail(reader, "is too long");
     }

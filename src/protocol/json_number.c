@@ -91,7 +91,7 @@ const char *json_number_read(
     return at;
 }
 
-double json_number_value(const struct json_number *number)
+double json_number_double(const struct json_number *number)
 {
     static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                                     1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,

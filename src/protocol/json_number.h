@@ -29,6 +29,6 @@ const char *json_number_read(
     const char *at, const char *end, struct json_number *number_out, const char **cause_out);
 
 /* The nearest double; infinite if it is too large, wrong from JSON_NUMBER_BYTES_MAX on. */
-double json_number_value(const struct json_number *number);
+double json_number_double(const struct json_number *number);
 
 #endif /* PROTOCOL_JSON_NUMBER_H */

@@ -364,7 +364,7 @@ static bool read_number(struct reader *reader, uint32_t *node_out)
     if (number.length >= JSON_NUMBER_BYTES_MAX) {
         return fail_syntax(reader, "a number is too long");
     }
-    const double value = json_number_value(&number);
+    const double value = json_number_double(&number);
     if (!isfinite(value)) {
         return fail(reader, WEFT_LIMIT, "a number in the request is too large");
     }

@@ -191,7 +191,7 @@ static const struct bad bad[] = {
     {"scenario-random-key.yaml", ":17: unknown key 'victims'"},
     {"scenario-random-kind.yaml",
      ":17: kinds 'explode' is not known; use crash, restart, drain, stop, slow, partition, loss, "
-     "fail-loads, fail-batches, lose-device, no-directory or poison"},
+     "fail-loads, fail-batches, lose-device, no-directory, poison or version"},
     {"scenario-random-many.yaml", ":17: more than 256 faults are to be expected"},
     {"scenario-random-no-kinds.yaml", ":17: 'kinds' is empty"},
     {"scenario-random-rate.yaml", ":17: 'rate' is missing"},

@@ -181,9 +181,9 @@ static void an_image_that_is_full_is_no_limit(ATTR_UNUSED void **state)
 static void sleepers_are_found_by_their_contents(ATTR_UNUSED void **state)
 {
     const struct onnx_options options = options_of("found.onnx", "found");
-    const struct artifacts artifacts = {.count = 3};
+    const struct artifacts artifacts = {.count = 1};
     struct engine_local engine = {.artifacts = &artifacts};
-    struct onnx_model *asleep[3] = {NULL};
+    struct onnx_model *asleep[ARTIFACT_VERSIONS_MAX] = {NULL};
     struct local_worker worker = {.engine = &engine, .asleep = asleep};
     struct onnx_model *model = load(&options);
     struct onnx_digest digest = model->digest;
@@ -203,9 +203,9 @@ static void sleepers_are_found_by_their_contents(ATTR_UNUSED void **state)
 static void those_that_slept_longest_end(ATTR_UNUSED void **state)
 {
     const struct onnx_options options = options_of("longest.onnx", "longest");
-    const struct artifacts artifacts = {.count = 3};
+    const struct artifacts artifacts = {.count = 1};
     struct engine_local engine = {.artifacts = &artifacts};
-    struct onnx_model *asleep[3] = {NULL};
+    struct onnx_model *asleep[ARTIFACT_VERSIONS_MAX] = {NULL};
     struct local_worker worker = {.engine = &engine, .asleep = asleep};
     (void)pthread_mutex_init(&engine.sleep_lock, NULL);
     for (uint32_t i = 0; i < 3; i++) {
