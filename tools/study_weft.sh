@@ -185,10 +185,16 @@ robustness() {
   done
 }
 
+# Each option of the rule so that its part of it is left out.
+options_of_weft() {
+  "$weft" policies weft |
+    awk '$1 == "OPTION" { is_row = 1; next } NF < 4 { is_row = 0 }
+      is_row { print $1 "=" ($1 == "sample" ? 4096 : 0) }'
+}
+
 ablation() {
   local each policies=weft option often=(--set rows.load=1ms --jobs 2000 --seeds 8)
-  for option in path=0 links=0 toll=0 return=0 doubt=0 sample=4096 eviction=0 crowd=0 spread=0 \
-    gather=0 hold=0 copy=0 learn=0 steal=0 wary=0 haste=0 fork=0 pool=0; do
+  for option in $(options_of_weft); do
     policies+=";weft:$option"
   done
   make_combined
