@@ -13,7 +13,7 @@ import time
 import urllib.request
 
 import onnx_models
-from operated import LIMIT, Server
+from operated import LIMIT, WEFT, Server
 
 WIDTH = 256
 WORKFLOW = f"""workflow: twice
@@ -95,6 +95,14 @@ class Cluster:
         self.test.addCleanup(server.kill)
         self.nodes[name] = server
         return server
+
+    def members(self):
+        """What the directory and the members say, by name."""
+        text = subprocess.run(
+            [WEFT, "cluster", self.directory, "--json"],
+            check=True, capture_output=True, timeout=LIMIT,
+        ).stdout  # fmt: skip
+        return {member["node"]: member for member in json.loads(text)["members"]}
 
     def launch_all(self, *names):
         for name in names:

@@ -35,13 +35,6 @@ class Models(unittest.TestCase):
             time.sleep(0.1)
         raise AssertionError(f"{node}: {entries}")
 
-    def members(self):
-        text = subprocess.run(
-            [WEFT, "cluster", self.cluster.directory, "--json"],
-            check=True, capture_output=True, timeout=LIMIT,
-        ).stdout  # fmt: skip
-        return {member["node"]: member for member in json.loads(text)["members"]}
-
     def test_loads_and_unloads_reach_all_nodes_and_those_that_were_away(self):
         self.cluster = Cluster(self)
         self.cluster.launch_all("a", "b")
@@ -53,7 +46,7 @@ class Models(unittest.TestCase):
         end = time.monotonic() + LIMIT
         changes = []
         while changes != [1, 1, 1] and time.monotonic() < end:
-            changes = [member["change"] for member in self.members().values()]
+            changes = [member["change"] for member in self.cluster.members().values()]
         self.assertEqual(changes, [1, 1, 1])
         self.call("c", "/v2/repository/models/deep/load")
         for node in "abc":
@@ -75,7 +68,7 @@ class Models(unittest.TestCase):
         self.cluster.launch_all("a", "b")
         for _ in range(3):
             self.assertIsNotNone(infer(self.cluster.nodes["a"].address, 1))
-        members = self.members()
+        members = self.cluster.members()
         self.assertEqual(sorted(members), ["a", "b"])
         for member in members.values():
             self.assertEqual((member["state"], member["queued_items"]), ("ready", 0))

@@ -8,14 +8,13 @@ Skipped without ONNX Runtime. Covers: src/service/rollout.c src/service/rollout_
 import http.client
 import json
 import shutil
-import subprocess
 import threading
 import time
 import unittest
 
 import onnx_models
 from clustered import Cluster
-from operated import LIBRARY, LIMIT, WEFT
+from operated import LIBRARY, LIMIT
 
 WIDTH = 4
 TASKS = 3  # In a row, all of one model: an answer of two versions differs from both.
@@ -136,21 +135,13 @@ class Versions(unittest.TestCase):
         self.cluster.launch_all("a", "b", "c")
         self.nodes = self.cluster.nodes
 
-    def members(self):
-        text = subprocess.run(
-            [WEFT, "cluster", self.cluster.directory, "--json"],
-            check=True, capture_output=True, timeout=LIMIT,
-        ).stdout  # fmt: skip
-        return {member["node"]: member for member in json.loads(text)["members"]}
-
     def wait_for_edition(self, number):
         """Until all members say that they serve it, and nothing else."""
         end = time.monotonic() + LIMIT
         said = None
         while said != {(number, number, number)} and time.monotonic() < end:
-            said = {
-                (one["change"], one["held"], one["edition"]) for one in self.members().values()
-            }
+            members = self.cluster.members().values()
+            said = {(one["change"], one["held"], one["edition"]) for one in members}
         self.assertEqual(said, {(number, number, number)})
 
     def load(self, node):
@@ -202,7 +193,7 @@ class Versions(unittest.TestCase):
         self.assertIn(
             "node 'c': model 'scale': scale/2/model.onnx is another file than in the cluster", text
         )
-        self.assertIn("another file", self.members()["c"]["note"])
+        self.assertIn("another file", self.cluster.members()["c"]["note"])
         clients.wait_for(1)
         write_version(self.cluster.folder_of("a"), 3, scale(3, width=WIDTH + 1))
         status, text = self.load("a")
