@@ -99,10 +99,38 @@ def calm(run, ms, interference):
     return ms / (1 + run.crowded) / (1 + interference * run.beside)
 
 
-def samples_ms(runs, interference):
-    """What each sample takes alone, per millisecond that the profile says; @runs is by sample."""
-    return {name: mean([calm(run, ratio, interference) for run, ratio in some])
-            for name, some in runs.items()}  # fmt: skip
+def ratios_of(curve, samples):
+    """Runs by sample, each with what it took per millisecond that the profile says, alone."""
+    interference = curve.get("interference", 0)
+    return {name: [(run, calm(run, run.ms / alone_ms(curve, run), interference)) for run in runs]
+            for name, runs in samples.items()}  # fmt: skip
+
+
+def means_of(ratios):
+    """The work of each sample, by its whole runs if it has any."""
+    found = {}
+    for name, some in ratios.items():
+        whole = [ratio for run, ratio in some if run.parts == 1]
+        found[name] = mean(whole or [ratio for _, ratio in some])
+    return found
+
+
+def mend_parts(curve, ratios):
+    """Let points that only parts of split runs have used say what those take.
+
+    Rows of a part run one by one, those of a whole run together, which may be slower.
+    """
+    means = means_of(ratios)
+    whole = {run.items for some in ratios.values() for run, _ in some if run.parts == 1}
+    parts = {}
+    for name, some in ratios.items():
+        for run, ratio in some:
+            items = math.ceil(run.items / run.parts)
+            if run.parts > 1 and items not in whole and any(one.parts == 1 for one, _ in some):
+                parts.setdefault(items, []).append(ratio / means[name])
+    for point in curve["points"]:
+        if point["items"] in parts:
+            point["ms"] *= mean(parts[point["items"]])
 
 
 def fit(runs, known):
@@ -154,14 +182,13 @@ def tell_apart(jobs, names, curves):
     works = {name: {} for name in names}
     for task, samples in by_task(jobs, names).items():
         curve = curves[task]
-        known = {name: [(run, run.ms / alone_ms(curve, run)) for run in runs]
-                 for name, runs in samples.items()}  # fmt: skip
-        curve["interference"] = fit(known, curve.get("interference", 0))
-        for name, runs in samples.items():
-            known[name] = [(run, run.ms / alone_ms(curve, run)) for run in runs]
-        means = samples_ms(known, curve["interference"])
+        seen = {name: [(run, run.ms / alone_ms(curve, run)) for run in runs]
+                for name, runs in samples.items()}  # fmt: skip
+        curve["interference"] = fit(seen, curve.get("interference", 0))
+        mend_parts(curve, ratios_of(curve, samples))
+        ratios = ratios_of(curve, samples)
+        means = means_of(ratios)
         for name, work in means.items():
             works[name][task] = work
-        scatter(curve, [calm(run, ratio, curve["interference"]) / means[name]
-                        for name, some in known.items() for run, ratio in some])  # fmt: skip
+        scatter(curve, [ratio / means[name] for name, some in ratios.items() for _, ratio in some])
     return works

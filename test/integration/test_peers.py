@@ -196,6 +196,17 @@ class WorksTest(unittest.TestCase):
         self.assertAlmostEqual(curves["read"]["quantiles"][-1], 1.1, delta=0.02)
         self.assertAlmostEqual(point["sd_ms"], 2.4, delta=0.1)
 
+    def test_parts_and_whole_runs_have_times_of_their_own(self):
+        whole = works.Run("read", 6, 1, 60.0, 0.0, 0.0)
+        part = works.Run("read", 6, 2, 20.0, 1.0, 0.0)
+        other = works.Run("read", 6, 2, 40.0, 1.0, 0.0)
+        points = [{"items": 3, "ms": 30.0}, {"items": 6, "ms": 50.0}]
+        curves = {"read": {"points": points}}
+        found = works.tell_apart([[whole], [part], [other]], ["a", "a", "b"], curves)
+        self.assertAlmostEqual(found["a"]["read"], 1.2)  # Of 50, as it is in one piece.
+        self.assertAlmostEqual(points[0]["ms"] * 1.2, 20.0)
+        self.assertAlmostEqual(points[0]["ms"] * found["b"]["read"], 40.0)
+
     def test_work_is_written_into_tasks_of_either_form(self):
         text = "tasks:\n  a: {model: m, in: {}}\n  b:\n    function: f\noutputs:\n  a: {from: b}\n"
         own = re.sub(predict.TASK, lambda one: predict.add_work(one, {"a": 2, "b": 0.5}), text)
