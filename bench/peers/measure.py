@@ -93,7 +93,9 @@ class Run:
         if arm.peer == "weft" and self.group.cases[0].load:
             folder = self.place.folder / "predicted" / f"{self.group.name}-{arm.work}"
             outside_ms = self.outside_ms()
-            self.models[arm] = predict.prepare(self.place, arm, folder, requests, outside_ms)
+            self.models[arm] = predict.prepare(
+                self.place, arm, folder, requests, outside_ms, self.options.lengths
+            )
         server = Server(self.place, arm, self.log(arm))
         self.servers.append(server)
         server.wait(requests.first())
@@ -111,7 +113,8 @@ class Run:
             arm = groups.Arm("weft", "echo")
             requests = groups.Requests(self.place, self.group, arm)
             log = self.log(arm)
-            self.options.outside_ms = predict.measure_outside(self.place, requests, log)
+            lengths = self.options.lengths
+            self.options.outside_ms = predict.measure_outside(self.place, requests, log, lengths)
             mean_ms = sum(self.options.outside_ms) / len(self.options.outside_ms)
             say(f"HTTP and the client: {mean_ms:.2f} ms")
         return self.options.outside_ms

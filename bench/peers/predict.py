@@ -21,15 +21,25 @@ import servers
 import works
 
 SIM_S = 120
-SEEDS = 5  # One run of few requests has few draws.
-REHEARSAL_S, REHEARSAL_PART, REHEARSAL_SEED = 6, 0.5, 77
-REHEARSAL_MAX_S = 20
-WARM_S = 3  # The first seconds of a server are slower, and of no interest.
-REHEARSAL_EACH = 3  # Requests of each kind: samples differ in what they take.
-ECHO_RATE, ECHO_S = 50, 3
+REHEARSAL_PART, REHEARSAL_SEED, ECHO_RATE = 0.5, 77, 50
 CLIENTS = 4
 TASK = r"(?m)^(  (\w+): *(?:\{|\n    ))(?:model|function): ([^,}\n]+)"
 PIECES = {"ocr": "lines", "speech": "segments"}  # The output that has one entry for each.
+
+
+class Lengths(typing.NamedTuple):
+    """How long a rehearsal is, in seconds if nothing else is said."""
+
+    warm: float  # The first seconds of a server are slower, and of no interest.
+    least: float
+    most: float
+    each: int  # Requests of each kind: samples differ in what they take.
+    echo: float
+    seeds: int  # Of simulations: one run of few requests has few draws.
+
+
+FULL = Lengths(warm=3, least=6, most=20, each=3, echo=3, seeds=5)
+QUICK = Lengths(warm=0.5, least=1, most=2, each=1, echo=0.5, seeds=1)
 
 
 class Model(typing.NamedTuple):
@@ -38,6 +48,7 @@ class Model(typing.NamedTuple):
     scenario: dict
     folder: pathlib.Path  # For the profile and traces.
     outside_ms: list  # Of requests: what HTTP and the client took.
+    seeds: int
 
 
 def simple(name):
@@ -54,8 +65,9 @@ def add_work(found, works_of):
 def workflow_documents(arm, pieces, by_sample, folder):
     """A workflow for each model, or for each sample, with as many pieces and as much work."""
     if arm.work not in content.WORKFLOWS:
-        return [{"workflow": name, "tasks": {name: {"model": name, "work": by_sample[name][name]}}}
-                for name in content.ZOO]  # fmt: skip
+        works_of = {name: by_sample.get(name, {}).get(name, 1) for name in content.ZOO}
+        return [{"workflow": name, "tasks": {name: {"model": name, "work": work}}}
+                for name, work in works_of.items()]  # fmt: skip
     path = content.demo_repository.DEMO / f"{arm.work}.workflow.yaml"
     text = path.read_text(encoding="utf-8")
     for name, count in pieces.items():
@@ -101,7 +113,7 @@ def count_pieces(server, arm, request):
     return max(1, len(load.read_answer(body)[PIECES[arm.work]]))
 
 
-def rehearse(place, arm, requests, folder):
+def rehearse(place, arm, requests, folder, lengths):
     """Let Weft learn its profile from work at half of what it can do.
 
     Gives pieces by sample, and which samples the last requests were.
@@ -113,12 +125,12 @@ def rehearse(place, arm, requests, folder):
         asked = requests.patient()
         kinds = list(asked.values())
         pieces = {name: count_pieces(server, arm, one) for name, one in asked.items()}
-        load.saturate(server.port, kinds, CLIENTS, WARM_S)
-        rate = load.saturate(server.port, kinds, CLIENTS, REHEARSAL_S / 2)
+        load.saturate(server.port, kinds, CLIENTS, lengths.warm)
+        rate = load.saturate(server.port, kinds, CLIENTS, lengths.least / 2)
         rate *= REHEARSAL_PART
-        seconds = REHEARSAL_EACH * len(kinds) / max(rate, 0.1)
-        names, _ = play(server, requests, rate, max(REHEARSAL_S, min(seconds, REHEARSAL_MAX_S)))
-        alone = [*asked] * REHEARSAL_EACH
+        seconds = lengths.each * len(kinds) / max(rate, 0.1)
+        names, _ = play(server, requests, rate, max(lengths.least, min(seconds, lengths.most)))
+        alone = [*asked] * lengths.each
         for name in alone:
             load.ask(server.port, asked[name])
         return pieces, [*names, *alone]
@@ -126,13 +138,13 @@ def rehearse(place, arm, requests, folder):
         server.stop()
 
 
-def measure_outside(place, requests, log):
+def measure_outside(place, requests, log, lengths):
     """Milliseconds of requests to a model that gives back what it gets."""
     server = servers.Server(place, servers.Arm("weft", "echo"), log)
     try:
         server.wait(requests.first())
-        load.saturate(server.port, [requests.first()], CLIENTS, WARM_S)
-        _, answers = play(server, requests, ECHO_RATE, ECHO_S)
+        load.saturate(server.port, [requests.first()], CLIENTS, lengths.warm)
+        _, answers = play(server, requests, ECHO_RATE, lengths.echo)
         return [1000 * answer.latency_s for answer in answers]
     finally:
         server.stop()
@@ -150,7 +162,7 @@ def tell_apart(arm, names, measured, device, workers, folder):
         return works.tell_apart(works.read_jobs(lines, workers), names, curves)
 
 
-def prepare(place, arm, folder, requests, outside_ms):
+def prepare(place, arm, folder, requests, outside_ms, lengths):
     """Let Weft measure what @arm serves, and learn from a rehearsal with @requests."""
     [port, metrics] = servers.free_ports(2)
     command = servers.weft_command(place, arm, port, metrics)
@@ -164,7 +176,7 @@ def prepare(place, arm, folder, requests, outside_ms):
         raise servers.Missing(servers.install.last_line(done.stderr))
     served = json.loads(done.stdout)["served"]
     folder.mkdir(parents=True, exist_ok=True)
-    pieces, names = rehearse(place, arm, requests, folder)
+    pieces, names = rehearse(place, arm, requests, folder, lengths)
     [profile] = (repository / "profiles").glob("*.profile.json")
     content.demo_repository.put(profile, folder / "learnt.profile.json")
     measured = json.loads(profile.read_text(encoding="utf-8"))
@@ -184,7 +196,7 @@ def prepare(place, arm, folder, requests, outside_ms):
         "profile": "measured.profile.json",
         "policy": policy_of(place, arm, served), "warmup": "0%",
     }  # fmt: skip
-    return Model(scenario, folder, outside_ms)
+    return Model(scenario, folder, outside_ms, lengths.seeds)
 
 
 class Arrivals(typing.NamedTuple):
@@ -218,7 +230,7 @@ def predict(place, model, arrivals, deadline_ms):
     path = model.folder / "scenario.json"
     path.write_text(json.dumps({**model.scenario, "arrivals": described}, indent=1), "utf-8")
     try:
-        runs = [simulate(place, model, seed) for seed in range(1, SEEDS + 1)]
+        runs = [simulate(place, model, seed) for seed in range(1, model.seeds + 1)]
     except servers.Missing as error:
         return {"prediction": str(error)}
     runs = [run for run in runs if run]

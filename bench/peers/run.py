@@ -44,6 +44,7 @@ import groups  # noqa: E402
 import install  # noqa: E402
 import measure  # noqa: E402
 import page  # noqa: E402
+import predict  # noqa: E402
 import tables  # noqa: E402
 from servers import Place  # noqa: E402
 
@@ -75,6 +76,7 @@ def parse(arguments):
     }
     options.cycles = 1 if options.quick else options.cycles
     options.outside_ms = None  # Known once it was measured.
+    options.lengths = predict.QUICK if options.quick else predict.FULL
     options.closed_seconds = 1 if options.quick else options.closed_seconds
     options.open_seconds = 2 if options.quick else options.seconds
     options.saturate_seconds = min(8, 2 * options.open_seconds)
