@@ -144,17 +144,24 @@ static void tell_unloaded(struct process_worker *worker, uint32_t place)
         .worker = process_worker_at(worker, place),
         .model = process_model_at(worker, place),
     };
+    segments_trim(); /* Of the inputs that it was given. */
     worker->models[place].state = MODEL_ABSENT;
     process_tell(worker->engine, &worker->models[place].told, &done, NULL);
 }
 
-/* Let the model at @place leave: the process if it is there, or without one. The host is told in
- * either case. */
+/*
+ * Let the model at @place leave: the process if it is there, or without one. The host is told in
+ * either case. On processors it is told at once: what it orders next comes after the unload, and
+ * mostly that is a load, which would otherwise wait for a report as well.
+ */
 static void unload(struct process_worker *worker, uint32_t place)
 {
-    if (worker->models[place].state == MODEL_RESIDENT && worker->is_up) {
-        worker->models[place].state = MODEL_UNLOADING;
+    const bool is_there = worker->models[place].state == MODEL_RESIDENT && worker->is_up;
+    if (is_there) {
         order(worker, ORDER_UNLOAD, place, /* number */ 0);
+    }
+    if (is_there && process_reports_unloads(&worker->engine->fleet->workers[worker->number])) {
+        worker->models[place].state = MODEL_UNLOADING;
     } else {
         tell_unloaded(worker, place);
     }
@@ -212,7 +219,6 @@ static bool on_unloaded(struct process_worker *worker, const struct process_repo
     if (!find_place(worker, report, &place) || worker->models[place].state != MODEL_UNLOADING) {
         return false;
     }
-    segments_trim(); /* Of the inputs that it was given. */
     tell_unloaded(worker, place);
     return true;
 }

@@ -183,6 +183,15 @@ static void send_ran(struct child *child, const struct engine_done *done)
     }
 }
 
+/* Whether the other side waits for the unload that has ended. */
+static bool must_report_unload(struct child *child, const struct engine_done *done)
+{
+    struct held_model *model = model_of(child, done->worker, done->model);
+    const bool is_ordered = !model->is_silent;
+    model->is_silent = false;
+    return is_ordered && process_reports_unloads(&child->options->fleet->workers[done->worker]);
+}
+
 /* The engine has ended something. On any thread, under the lock. */
 static void on_done(void *context, const struct engine_done *done)
 {
@@ -210,8 +219,7 @@ static void on_done(void *context, const struct engine_done *done)
         model->is_resident = done->status == WEFT_OK;
         report.number = model->number;
     }
-    if (done->kind == ENGINE_UNLOADED && model_of(child, done->worker, done->model)->is_silent) {
-        model_of(child, done->worker, done->model)->is_silent = false;
+    if (done->kind == ENGINE_UNLOADED && !must_report_unload(child, done)) {
         return;
     }
     report.number %= AHEAD_ONE;

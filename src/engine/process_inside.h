@@ -37,7 +37,7 @@ enum model_state {
     MODEL_RESIDENT,  /* As the host knows it. */
     MODEL_RESTORING, /* The same, but a new process is still loading it. */
     MODEL_BROKEN,    /* The same, but a new process could not load it. */
-    MODEL_UNLOADING, /* The host waits for it. */
+    MODEL_UNLOADING, /* The host waits for it: on a GPU. */
 };
 
 struct process_model {

@@ -23,6 +23,7 @@
 #include "engine/bundle.h"
 #include "engine/engine.h"
 #include "engine/packet.h"
+#include "model/fleet.h"
 
 /* Tensors from here on lie in segments: below, the copy is cheaper than the mapping. */
 enum { PROCESS_SEGMENT_BYTES_MIN = 65536 };
@@ -54,6 +55,15 @@ struct process_order {
                               for the next one. 0: anywhere. */
     uint32_t ahead;        /* LAUNCH: so many tasks that come next may follow it. */
 };
+
+/*
+ * Whether the host waits until a model has left the memory of @worker. On a GPU that memory is all
+ * there is. On processors it is enough that an unload is done before what is ordered after it.
+ */
+static inline bool process_reports_unloads(const struct fleet_worker *worker)
+{
+    return worker->sharing == SHARES_SM;
+}
 
 enum process_report_kind {
     REPORT_LOADED,

@@ -508,6 +508,31 @@ static void a_model_is_unloaded_whatever_its_process_does(ATTR_UNUSED void **sta
     world_deinit();
 }
 
+/* On processors the host is told of an unload at once: the process does it before what follows. */
+static void an_unload_needs_no_report(ATTR_UNUSED void **state)
+{
+    (void)fixture_ort();
+    world_init(0, 0);
+    load(RELU);
+    load(DIVIDE);
+    const pid_t engine = child_of(processes.server.first.process);
+    assert_int_equal(kill(engine, SIGSTOP), 0); /* It cannot report anything. */
+    engine_unload(world.engine, 0, RELU);
+    assert_int_equal(settle()->done.kind, ENGINE_UNLOADED);
+    assert_int_equal(kill(engine, SIGCONT), 0);
+    for (uint32_t i = 0; i < 8; i++) { /* Orders about one model go on before any is done. */
+        engine_load(world.engine, 0, RELU);
+        assert_int_equal(settle()->done.kind, ENGINE_LOADED);
+        engine_unload(world.engine, 0, RELU);
+        assert_int_equal(settle()->done.kind, ENGINE_UNLOADED);
+    }
+    load(RELU);
+    assert_true(*(const float *)output_of(run(1, RELU, row(5)), 0, "y") == 5);
+    assert_int_equal(*(const int64_t *)output_of(run(2, DIVIDE, division(8, 2)), 0, "z"), 4);
+    expect_counts(0, 0, 0);
+    world_deinit();
+}
+
 static void a_load_is_cancelled_whatever_its_process_does(ATTR_UNUSED void **state)
 {
     (void)fixture_ort();
@@ -660,6 +685,7 @@ int main(void)
         cmocka_unit_test(what_cannot_be_sent_whole_is_sent_in_parts),
         cmocka_unit_test(a_load_without_end_ends),
         cmocka_unit_test(a_model_is_unloaded_whatever_its_process_does),
+        cmocka_unit_test(an_unload_needs_no_report),
         cmocka_unit_test(a_load_is_cancelled_whatever_its_process_does),
         cmocka_unit_test(memory_beyond_the_bound_costs_the_task),
         cmocka_unit_test(large_tensors_are_lent_and_come_back),
