@@ -60,7 +60,9 @@ static void add_model(
         table_add(table, "%s", i == 0 ? text_bytes(text, known->resident_bytes) : "");
         if (i == 0) {
             table_add(table, "%.2f", (double)load_ns / 1e6);
+            table_add(table, "%.2f", (double)curve->first_run_ns / 1e6);
         } else {
+            table_add(table, "%s", "");
             table_add(table, "%s", "");
         }
         if (device > 0 && point->gpu > 0) {
@@ -80,11 +82,12 @@ static void add_model(
 static void print_kind(const struct measured *measured, uint32_t device)
 {
     static const struct table_column columns[] = {
-        {"model", false}, {"resident", true}, {"load ms", true},  {"items", true},
-        {"run ms", true}, {"sd ms", true},    {"workspace", true}};
-    static const struct table_column gpu_columns[] = {
-        {"model", false}, {"resident", true}, {"load ms", true}, {"units", true},
+        {"model", false}, {"resident", true}, {"load ms", true}, {"first ms", true},
         {"items", true},  {"run ms", true},   {"sd ms", true},   {"workspace", true}};
+    static const struct table_column gpu_columns[] = {
+        {"model", false},   {"resident", true}, {"load ms", true},
+        {"first ms", true}, {"units", true},    {"items", true},
+        {"run ms", true},   {"sd ms", true},    {"workspace", true}};
     const struct measured_kind *kind = &measured->kinds[device];
     struct table table;
     if (device == 0) {

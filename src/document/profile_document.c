@@ -51,6 +51,7 @@ struct device {
     enum profile_distribution distribution;
     int64_t load_ns;
     int64_t handoff_ns;
+    int64_t first_run_ns;
     double interference;
     double quantiles[PROFILE_QUANTILES];
     const struct profile_curve *curve; /* Where it is written. */
@@ -131,6 +132,9 @@ const struct field profile_device_fields[] = {
     {"handoff_ms", FIELD_MS(struct device, handoff_ns), .range = &spread_range,
      .help = "what every batch takes beside its run: to hand it to the engine and to notice its "
              "end. Learnt while serving"},
+    {"first_run_ms", FIELD_MS(struct device, first_run_ns), .range = &spread_range,
+     .help = "what the first run after a load takes longer than later ones: pages that are not "
+             "mapped yet, caches that are cold. Learnt while serving"},
     {"interference", FIELD_FRACTION(struct device, interference), .range = &interference_range,
      .help = "how much longer a batch takes while others hold all of the device, as measured. A "
              "served GPU has the mean of its models; simulated devices have that of their "
@@ -230,6 +234,7 @@ static void read_device(struct reader *reader, const struct tree_node *node)
             &scope->document->profile->models[scope->model].curves[number];
         curve->distribution = device.distribution;
         curve->load_ns = device.load_ns;
+        curve->first_run_ns = device.first_run_ns;
         curve->interference = device.interference;
         memcpy(curve->quantiles, device.quantiles, sizeof(curve->quantiles));
         profile_set_handoff(scope->document->profile, scope->model, number, device.handoff_ns);
@@ -267,6 +272,7 @@ static void write_devices(struct writer *writer, const void *record)
             .distribution = curve->distribution,
             .load_ns = curve->load_ns,
             .handoff_ns = curve->handoff_ns,
+            .first_run_ns = curve->first_run_ns,
             .interference = curve->interference,
             .curve = curve,
         };

@@ -17,6 +17,7 @@
 #include "model/catalogue.h"
 #include "model/items.h"
 #include "profile/draw.h"
+#include "profile/fresh.h"
 
 enum { OPERATIONS_FIRST = 64 };
 
@@ -40,6 +41,7 @@ struct device {
     uint64_t memory_used_bytes;
     uint32_t gpu_used;
     struct model_set resident;
+    struct model_set fresh; /* Of these: have not run yet. */
     struct rng rng;
 };
 
@@ -200,7 +202,8 @@ static enum weft_status emulated_launch(struct engine *base, const struct engine
     shares.gpu = shares.gpu == spec->gpu_units ? 0 : shares.gpu;
     const struct estimate estimate =
         profile_run(engine->profile, kind->run, spec->device, batch->items, shares);
-    const int64_t run_ns = draw_run_ns(engine, batch->worker, &estimate);
+    const int64_t run_ns = draw_run_ns(engine, batch->worker, &estimate) +
+                           fresh_take_ns(&device->fresh, engine->profile, kind, spec->device);
 
     const uint32_t slot =
         begin(engine, ENGINE_RAN, batch->worker, /* subject */ 0, now_ns(engine) + run_ns);
@@ -244,6 +247,7 @@ static void end_operation(
     case ENGINE_LOADED:
         (void)unlink_load(engine, operation->worker, operation->subject);
         model_set_add(&device->resident, operation->subject);
+        model_set_add(&device->fresh, operation->subject);
         done->model = operation->subject;
         return;
     case ENGINE_UNLOADED:

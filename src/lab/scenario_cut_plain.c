@@ -142,8 +142,12 @@ static bool plain_spread(struct scenario *scenario, uint32_t index)
 static bool plain_workspace(struct scenario *scenario, uint32_t index)
 {
     struct profile_model *model = &scenario->profile->models[index];
-    const bool is_changed = model->workspace_bytes != 0 || model->workspace_bytes_per_item != 0 ||
-                            model->load_fixed_ns != 0;
+    bool is_changed = model->workspace_bytes != 0 || model->workspace_bytes_per_item != 0 ||
+                      model->load_fixed_ns != 0;
+    for (uint32_t i = 0; i < DEVICE_KINDS_MAX; i++) {
+        is_changed |= model->curves[i].first_run_ns != 0;
+        model->curves[i].first_run_ns = 0;
+    }
     model->workspace_bytes = 0;
     model->workspace_bytes_per_item = 0;
     model->load_fixed_ns = 0;

@@ -196,6 +196,16 @@ static inline uint64_t workflow_part_bytes(
     return source->takes_part && source->part_bytes < bytes ? source->part_bytes : bytes;
 }
 
+/* Whether a task of @kind needs @model in memory. */
+static inline bool workflow_task_needs(const struct workflow_task *kind, uint32_t model)
+{
+    bool is_found = false;
+    for (uint32_t i = 0; i < kind->model_count; i++) {
+        is_found = is_found || kind->models[i] == model;
+    }
+    return is_found;
+}
+
 /* Whether @task gathers more than one input. */
 static inline bool workflow_is_join(const struct workflow *workflow, uint32_t task)
 {

@@ -7,6 +7,7 @@
 #include "node/access.h"
 #include "node/model_cache.h"
 #include "node/rows.h"
+#include "profile/fresh.h"
 
 /* A run counts one part in this many. */
 enum { SLOWER_WEIGHT = 8, FASTER_WEIGHT = 4 };
@@ -62,8 +63,10 @@ struct estimate batches_estimate(const struct node *node, const struct batch *ba
         .gpu = batch->config.gpu == spec->gpu_units ? 0 : batch->config.gpu,
         .parts = batch->config.parts,
     };
-    return profile_run(
-        node->profile, kind_of(node, batch)->run, spec->device, batch->items, shares);
+    struct estimate estimate =
+        profile_run(node->profile, kind_of(node, batch)->run, spec->device, batch->items, shares);
+    estimate.run_ns += batch->first_run_ns;
+    return estimate;
 }
 
 /*
@@ -176,6 +179,7 @@ void batches_start(struct node *node, struct worker *worker, uint32_t slot)
     const struct workflow_task *kind = kind_of(node, batch);
     batch->config.parts = parts_of(node, worker, batch);
     batch->workspace_bytes = profile_workspace_bytes(node->profile, kind->run, batch->items);
+    batch->first_run_ns = fresh_take_ns(&worker->fresh, node->profile, kind, worker->spec->device);
     batch->ends_at_ns = now_ns(node) + slowed_ns(worker, batches_estimate(node, batch).run_ns);
     worker->running += batch->task_count;
     node->running += batch->task_count;

@@ -43,7 +43,7 @@ static uint32_t find_failing(const struct node *node, const struct worker *worke
         const struct workflow_task *kind =
             dispatch_queue_task(node, worker->active[i], &workflow, &number);
         uint32_t at =
-            cache_is_of_kind(kind, model) ? worker->queues[worker->active[i]].head : POOL_NONE;
+            workflow_task_needs(kind, model) ? worker->queues[worker->active[i]].head : POOL_NONE;
         for (; at != POOL_NONE; at = task_at(node, at)->next_in_queue) {
             const struct task *task = task_at(node, at);
             if (task->arrival <= slot->failing_until &&

@@ -419,7 +419,7 @@ uint32_t grants_find(
     for (uint32_t slot = worker->grants; slot != POOL_NONE; slot = grant_at(node, slot)->next) {
         const struct workflow_task *kind = grants_kind(node, slot);
         const struct grant *grant = grant_at(node, slot);
-        if (kind == NULL || (model != MODEL_NONE && !cache_is_of_kind(kind, model))) {
+        if (kind == NULL || (model != MODEL_NONE && !workflow_task_needs(kind, model))) {
             continue;
         }
         for (uint32_t i = 0; i < grant->count; i++) {

@@ -100,7 +100,8 @@ struct batch {
     struct share share;
     uint32_t grant; /* The claim that it is for; POOL_NONE: of the worker's own queues. */
     uint64_t workspace_bytes;
-    int64_t ends_at_ns; /* As estimated. */
+    int64_t first_run_ns; /* What it takes longer because its models are fresh. */
+    int64_t ends_at_ns;   /* As estimated. */
     uint32_t task_count;
     uint32_t tasks[BATCH_TASKS_MAX];
 };
@@ -131,6 +132,7 @@ struct model_slot {
     int64_t gap_ns;   /* As in struct cache_entry. */
     uint64_t bytes;   /* It occupies, or will. */
     int64_t load_ns;
+    int64_t first_run_ns; /* What its first run takes longer. */
 };
 
 /* What most steps look at comes first here, too. */
@@ -156,6 +158,7 @@ struct worker {
     int64_t reserved_ns;  /* Estimated run time of tasks that are planned and not here yet. */
     uint32_t slowness;    /* What runs take here, in SLOWNESS_ONE parts of what was expected. */
     int64_t missing_ns;   /* Estimated time of loads that queued tasks will need. */
+    int64_t first_run_ns; /* What runs take longer after those loads. */
     uint32_t running;     /* Tasks. */
     uint32_t batches;     /* List. */
     uint32_t notices;     /* List: nodes that wait for the next row. */
@@ -169,6 +172,7 @@ struct worker {
     int64_t cache_published_ns;
     uint64_t row_sequence;
     struct model_slot *models;
+    struct model_set fresh; /* Models that were loaded, and have not run yet. */
     uint64_t memory_used_bytes;
     uint64_t shares_ready[GPU_UNITS_MAX / 64]; /* By units: a share of that size was made. */
     int64_t loading_until_ns;

@@ -16,16 +16,6 @@ static uint64_t free_bytes(const struct worker *worker)
     return worker->memory_used_bytes < all ? all - worker->memory_used_bytes : 0;
 }
 
-bool cache_is_of_kind(const struct workflow_task *kind, uint32_t model)
-{
-    for (uint32_t i = 0; i < kind->model_count; i++) {
-        if (kind->models[i] == model) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Keep the sums that the row needs: what queued tasks still have to load. */
 static void count_missing(struct worker *worker, const struct model_slot *slot, int32_t sign)
 {
@@ -33,16 +23,20 @@ static void count_missing(struct worker *worker, const struct model_slot *slot, 
         return;
     }
     worker->missing = sign > 0 ? worker->missing + 1 : worker->missing - 1;
+    worker->first_run_ns += sign * slot->first_run_ns;
     if (slot->state != MODEL_LOADING) {
         worker->missing_ns += sign * slot->load_ns;
     }
 }
 
-static void move_model(struct worker *worker, uint32_t model, enum model_state to)
+/* What @model takes is read again when nothing is counted by it: profiles learn. */
+static void move_model(
+    const struct node *node, struct worker *worker, uint32_t model, enum model_state to)
 {
     struct model_slot *slot = &worker->models[model];
     count_missing(worker, slot, -1);
     model_state_move(&slot->state, to);
+    cache_learn(node, worker, model);
     count_missing(worker, slot, +1);
     worker->cache_changed = true;
     worker->touched = true;
@@ -116,7 +110,7 @@ void cache_use(struct node *node, struct worker *worker, const struct workflow_t
 void cache_evict(struct node *node, struct worker *worker, uint32_t model, enum reason reason)
 {
     ASSERT(worker->models[model].users == 0);
-    move_model(worker, model, MODEL_UNLOADING);
+    move_model(node, worker, model, MODEL_UNLOADING);
     worker->models[model].stale = false;
     worker->unloading++;
     struct record *record = trace(node, RECORD_EVICTED, reason);
@@ -190,7 +184,7 @@ static uint32_t next_use(const struct node *node, const struct worker *worker, u
     uint32_t before = 0;
     for (uint32_t slot = worker->grants; slot != POOL_NONE; slot = grant_at(node, slot)->next) {
         const struct workflow_task *kind = grants_kind(node, slot);
-        if (kind != NULL && cache_is_of_kind(kind, model)) {
+        if (kind != NULL && workflow_task_needs(kind, model)) {
             return before;
         }
         before += kind != NULL ? grant_at(node, slot)->count : 0;
@@ -199,7 +193,7 @@ static uint32_t next_use(const struct node *node, const struct worker *worker, u
     while (number != QUEUE_NONE) {
         uint32_t workflow;
         uint32_t task;
-        if (cache_is_of_kind(dispatch_queue_task(node, number, &workflow, &task), model)) {
+        if (workflow_task_needs(dispatch_queue_task(node, number, &workflow, &task), model)) {
             return before;
         }
         before += worker->queues[number].count;
@@ -218,7 +212,7 @@ static struct cache_entry entry_of(
         .bytes = slot->bytes,
         .used_ns = slot->used_ns,
         .gap_ns = slot->gap_ns,
-        .load_ns = slot->load_ns,
+        .load_ns = slot->load_ns + slot->first_run_ns,
     };
 }
 
@@ -313,7 +307,7 @@ static void start_load(struct node *node, struct worker *worker, uint32_t model,
 {
     struct model_slot *slot = &worker->models[model];
     const int64_t load_ns = slot->load_ns;
-    move_model(worker, model, MODEL_LOADING);
+    move_model(node, worker, model, MODEL_LOADING);
     worker->loading = model;
     worker->loading_until_ns = now_ns(node) + load_ns;
     worker->memory_used_bytes += slot->bytes;
@@ -427,7 +421,7 @@ int64_t cache_advance(struct node *node, struct worker *worker)
 static void stop_loading(struct node *node, struct worker *worker, uint32_t model)
 {
     struct model_slot *slot = &worker->models[model];
-    move_model(worker, model, MODEL_ABSENT);
+    move_model(node, worker, model, MODEL_ABSENT);
     worker->loading = MODEL_NONE;
     worker->memory_used_bytes -= slot->bytes;
     slot->unwanted = false;
@@ -536,9 +530,10 @@ void cache_loaded(
         }
         return;
     }
-    move_model(worker, model, MODEL_RESIDENT);
+    move_model(node, worker, model, MODEL_RESIDENT);
     worker->loading = MODEL_NONE;
     slot->warm = false;
+    model_set_add(&worker->fresh, model);
     if (bytes != 0) { /* Measured: it replaces what the profile promised. */
         worker->memory_used_bytes = worker->memory_used_bytes - slot->bytes + bytes;
         slot->bytes = bytes;
@@ -561,7 +556,7 @@ void cache_loaded(
 void cache_unloaded(struct node *node, struct worker *worker, uint32_t model)
 {
     struct model_slot *slot = &worker->models[model];
-    move_model(worker, model, MODEL_ABSENT);
+    move_model(node, worker, model, MODEL_ABSENT);
     ASSERT(worker->unloading > 0);
     worker->unloading--;
     worker->memory_used_bytes -= slot->bytes;

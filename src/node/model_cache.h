@@ -11,6 +11,15 @@
 #define NODE_MODEL_CACHE_H
 
 #include "node/inside.h"
+#include "profile/fresh.h"
+
+/* Read from the profile what it takes to load @model, of which nothing is counted at @worker. */
+static inline void cache_learn(const struct node *node, struct worker *worker, uint32_t model)
+{
+    struct model_slot *slot = &worker->models[model];
+    slot->load_ns = profile_load_ns(node->profile, model, worker->spec);
+    slot->first_run_ns = profile_first_run_ns(node->profile, model, worker->spec->device);
+}
 
 /* One more (+1) or one fewer (-1) task, or batch that gathers, of this kind waits at @worker. */
 void cache_want(struct worker *worker, const struct workflow_task *kind, int32_t by);
@@ -19,9 +28,6 @@ void cache_want(struct worker *worker, const struct workflow_task *kind, int32_t
 enum reason cache_obstacle(
     const struct node *node, const struct worker *worker, const struct workflow_task *kind,
     uint32_t items);
-
-/* Whether a task of @kind needs @model. */
-bool cache_is_of_kind(const struct workflow_task *kind, uint32_t model);
 
 /* Whether all models of @kind are resident. */
 bool cache_is_ready(const struct worker *worker, const struct workflow_task *kind);

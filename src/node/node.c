@@ -47,7 +47,7 @@ static void init_worker(struct node *node, struct arena *arena, uint32_t index)
     }
     for (uint32_t i = 0; i < model_count; i++) {
         worker->models[i].bytes = node->profile->models[i].resident_bytes;
-        worker->models[i].load_ns = profile_load_ns(node->profile, i, worker->spec);
+        cache_learn(node, worker, i);
     }
     struct board_entry *entry = &node->board->entries[worker->id];
     entry->live = (struct row){.worker = worker->id};

@@ -30,7 +30,8 @@ void rows_load_changed(struct node *node, struct worker *worker)
     live->at_ns = now_ns(node);
     live->run_ns = run_ns + slowed_ns(worker, worker->queue_ns);
     live->queued_ns = live->run_ns + slowed_ns(worker, worker->reserved_ns);
-    live->queued_ns += at_least_zero(load_ns - run_ns); /* Loads hide behind what runs. */
+    live->queued_ns += at_least_zero(load_ns - run_ns);         /* Loads hide behind what runs, */
+    live->queued_ns += slowed_ns(worker, worker->first_run_ns); /* and longer first runs do not. */
     live->queued_items = worker->queued_items;
     live->gpu_free = (uint8_t)worker->shares.free;
     live->layout = worker->shares.layout;

@@ -10,6 +10,7 @@
 
 #include "base/hash.h"
 #include "policy/policy.h"
+#include "profile/fresh.h"
 #include "profile/need.h"
 
 /*
@@ -194,7 +195,7 @@ static inline void choose_placement_by_hash(
     }
 }
 
-/* How long @worker would load the models of a task that it neither holds nor loads. */
+/* What it costs @worker that it neither holds nor loads models of a task. */
 static inline int64_t choose_missing_load_ns(
     const struct policy_input *input, const struct workflow_task *task, uint32_t worker)
 {
@@ -203,7 +204,7 @@ static inline int64_t choose_missing_load_ns(
     for (uint32_t i = 0; i < task->model_count; i++) {
         if (!view_holds_model(view, worker, task->models[i])) {
             load_ns +=
-                profile_load_ns(input->profile, task->models[i], &view->fleet->workers[worker]);
+                profile_absent_ns(input->profile, task->models[i], &view->fleet->workers[worker]);
         }
     }
     return load_ns;

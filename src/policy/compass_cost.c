@@ -5,6 +5,7 @@
 #include "base/numbers.h"
 #include "base/units.h"
 #include "policy/registry.h"
+#include "profile/fresh.h"
 
 /* Beyond this many tasks per worker nothing is learnt from one more. */
 #define WAITING_MAX 5
@@ -123,8 +124,10 @@ void compass_times_make(struct compass_task *task, const struct fleet_worker *sp
         times->run_ns = COMPASS_NEVER;
     }
     for (uint32_t i = 0; i < task->kind->model_count; i++) {
-        times->load_ns[i] = task->loads_count
-                                ? profile_load_ns(task->input->profile, task->kind->models[i], spec)
-                                : 0;
+        const struct profile *profile = task->input->profile;
+        const uint32_t model = task->kind->models[i];
+        times->load_ns[i] = task->loads_count ? profile_load_ns(profile, model, spec) : 0;
+        times->first_run_ns[i] =
+            task->loads_count ? profile_first_run_ns(profile, model, spec->device) : 0;
     }
 }

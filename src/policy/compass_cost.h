@@ -35,6 +35,7 @@ struct compass_times {
     uint64_t memory_bytes;
     int64_t run_ns; /* COMPASS_NEVER: it cannot run there, or is too large. */
     int64_t load_ns[TASK_MODELS_MAX];
+    int64_t first_run_ns[TASK_MODELS_MAX]; /* What the run after that load takes longer. */
 };
 
 /* What does not change from worker to worker while one task is placed. */
@@ -189,9 +190,9 @@ static inline const struct compass_times *compass_times_on(
 }
 
 /*
- * When @task ends on @worker, and what that is worth. A load hides behind what runs before;
- * what is left of it counts less where memory is free, as later tasks find the copy there,
- * and more where it makes other models leave.
+ * When @task ends on @worker, and what that is worth. A load hides behind what runs before, and
+ * what the first run after it takes longer does not. What is left counts less where memory is free,
+ * as later tasks find the copy there, and more where it makes other models leave.
  */
 static inline struct compass_cost compass_weigh(
     const struct compass_prices *prices, const struct compass_task *task,
@@ -199,27 +200,30 @@ static inline struct compass_cost compass_weigh(
 {
     const int64_t ready_ns = compass_later(worker->free_ns, worker->arrive_ns);
     int64_t load_ns = 0;
+    int64_t first_run_ns = 0;
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < task->kind->model_count; i++) {
         if (!model_set_has(&worker->held, task->kind->models[i])) {
             load_ns += times->load_ns[i];
+            first_run_ns += times->first_run_ns[i];
             bytes += task->bytes[i];
         }
     }
     struct compass_cost cost = {.end_ns = ready_ns + times->run_ns};
     cost.score_ns = cost.end_ns;
-    if (load_ns == 0) {
+    const int64_t absent_ns = load_ns + first_run_ns;
+    if (absent_ns == 0) {
         return cost;
     }
     if (prices->original) { /* The fetch waits for the worker; evicting doubles it. */
-        cost.end_ns += bytes > worker->room_bytes ? 2 * load_ns : load_ns;
+        cost.end_ns += bytes > worker->room_bytes ? 2 * absent_ns : absent_ns;
         cost.score_ns = cost.end_ns;
         return cost;
     }
-    const int64_t wait_ns = compass_later(worker->arrive_ns + load_ns - ready_ns, 0);
+    const int64_t wait_ns = compass_later(worker->arrive_ns + load_ns - ready_ns, 0) + first_run_ns;
     cost.end_ns += wait_ns;
     cost.score_ns =
-        cost.end_ns + (bytes > worker->room_bytes ? load_ns / 64 * prices->eviction_64ths
+        cost.end_ns + (bytes > worker->room_bytes ? absent_ns / 64 * prices->eviction_64ths
                                                   : -(wait_ns / 64 * prices->spread_64ths));
     return cost;
 }

@@ -162,7 +162,7 @@ struct cache_entry {
     uint64_t bytes;
     int64_t used_ns; /* When it was last used, or loaded. */
     int64_t gap_ns;  /* Between two uses, on average of late; 0 before the second. */
-    int64_t load_ns; /* What loading it again would take. */
+    int64_t load_ns; /* What loading it again would take, with its first run. */
 };
 
 #define NEXT_USE_NEVER UINT32_MAX

@@ -178,6 +178,7 @@ void profile_take(
     profile_set_handoff(profile, model, device, given->handoff_ns);
     curve->distribution = given->distribution;
     curve->load_ns = given->load_ns;
+    curve->first_run_ns = given->first_run_ns;
     curve->interference = given->interference;
     memcpy(curve->quantiles, given->quantiles, sizeof(curve->quantiles));
     if (given->load_ns == 0) {

@@ -3,7 +3,8 @@
  *
  * Run time is known at points (items, cpu share, gpu share) for a model on a kind of
  * device. Between measured numbers of items of one share it is interpolated; beyond
- * them, or for an unmeasured share, the answer says that it is a guess. Load
+ * them, or for an unmeasured share, the answer says that it is a guess. The first run
+ * after a load takes longer, which is known apart from the load and from other runs. Load
  * bytes (what crosses the bus), resident bytes (what stays) and workspace bytes (what
  * a running batch needs on top) are three different things.
  */
@@ -82,6 +83,7 @@ struct profile_curve {
     enum profile_distribution distribution;
     int64_t load_ns;    /* To become resident on this kind, copy included. 0: as the model says. */
     int64_t handoff_ns; /* Of every batch beside its run: to hand it over and to notice its end. */
+    int64_t first_run_ns; /* What the first run after a load takes longer than later ones. */
     double
         interference; /* How much longer a run takes beside others that hold all of the device. */
     double quantiles[PROFILE_QUANTILES]; /* Once there were enough runs. */

@@ -30,7 +30,8 @@ struct weight {
     uint32_t seen;           /* Of those, here. */
     int64_t told_ns;         /* What others know: of a run, 0 for nothing; */
     int64_t told_handoff_ns; /* of the hand-off; */
-    int64_t told_load_ns;    /* of loads. */
+    int64_t told_load_ns;    /* of loads; */
+    int64_t told_first_ns;   /* of first runs. */
 };
 
 /* The most that runs of a model have needed, by items, ascending. */
@@ -45,11 +46,20 @@ struct loads {
     int64_t ns[LOADS_KEPT]; /* A ring. */
 };
 
+/* What first runs of a model on a kind of device take longer than others: perhaps less. */
+struct first_runs {
+    uint32_t seen;
+    uint32_t runs; /* With what was known before. */
+    int64_t mean_ns;
+    int64_t sd_ns;
+};
+
 struct refine {
     struct profile *profile;
     struct needed *needed; /* By model, as are loads. */
     struct loads *loads;
-    struct scatter **scatters; /* By model and device, of those that ran on a processor. */
+    struct scatter **scatters;     /* By model and device, of those that ran on a processor. */
+    struct first_runs *first_runs; /* By model and device. */
     struct weight *weights;
     uint32_t weight_count;
     uint32_t weight_max;
@@ -65,6 +75,8 @@ struct refine *refine_create(struct profile *profile)
     refine->loads = memory_zeroed(profile->model_count + 1, sizeof(*refine->loads));
     refine->scatters = memory_zeroed(
         (size_t)(profile->model_count + 1) * DEVICE_KINDS_MAX, sizeof(*refine->scatters));
+    refine->first_runs = memory_zeroed(
+        (size_t)(profile->model_count + 1) * DEVICE_KINDS_MAX, sizeof(*refine->first_runs));
     return refine;
 }
 
@@ -80,14 +92,27 @@ void refine_destroy(struct refine *refine)
         free(refine->scatters[i]);
     }
     free(refine->scatters);
+    free(refine->first_runs);
     free(refine);
+}
+
+static struct first_runs *first_runs_of(
+    const struct refine *refine, uint32_t model, uint32_t device)
+{
+    return &refine->first_runs[(size_t)model * DEVICE_KINDS_MAX + device];
+}
+
+/* What points call the share that @ran had. */
+static uint32_t point_gpu(const struct refine_ran *ran)
+{
+    return ran->gpu == REFINE_ALL_UNITS ? 0 : ran->gpu;
 }
 
 /* The weight of the point of @ran at @items, which begins with @runs. */
 static struct weight *weight_of(
     struct refine *refine, const struct refine_ran *ran, uint32_t items, uint32_t runs)
 {
-    const uint32_t gpu = ran->is_padded ? ran->gpu : 0;
+    const uint32_t gpu = point_gpu(ran);
     for (uint32_t i = 0; i < refine->weight_count; i++) {
         struct weight *weight = &refine->weights[i];
         if (weight->model == ran->model && weight->device == ran->device &&
@@ -209,24 +234,61 @@ static void learn_run(struct refine *refine, const struct refine_ran *ran)
     profile_put_point(profile, ran->model, ran->device, &point);
 }
 
+/* The point of a GPU that takes as long as @ran, which may have fewer items; NULL: none. */
+static const struct profile_point *padded_point(
+    const struct profile *profile, const struct refine_ran *ran)
+{
+    const struct profile_curve *curve = &profile->models[ran->model].curves[ran->device];
+    for (uint32_t i = 0; i < curve->point_count; i++) { /* By items, ascending, for each share. */
+        const struct profile_point *point = &curve->points[i];
+        if (point->gpu == point_gpu(ran) && point->items >= ran->items) {
+            return point;
+        }
+    }
+    return NULL;
+}
+
 /* Where fewer items take as long as the next point: that is learnt, and no other. */
 static void learn_padded(struct refine *refine, const struct refine_ran *ran)
 {
-    const struct profile_curve *curve = &refine->profile->models[ran->model].curves[ran->device];
-    for (uint32_t i = 0; i < curve->point_count; i++) { /* By items, ascending, for each share. */
-        struct profile_point point = curve->points[i];
-        if (point.gpu != ran->gpu || point.items < ran->items) {
-            continue;
-        }
-        const struct estimate known = {.run_ns = point.run_ns, .sd_ns = point.sd_ns};
-        move(
-            &point.run_ns, &point.sd_ns,
-            count_up(weight_of(refine, ran, point.items, REFINE_PRIOR)),
-            min_i64(ran->run_ns, run_ns_max(&known)));
-        point.run_ns = max_i64(point.run_ns, 1); /* As documents want it. */
-        profile_put_point(refine->profile, ran->model, ran->device, &point);
+    const struct profile_point *found = padded_point(refine->profile, ran);
+    if (found == NULL) {
         return;
     }
+    struct profile_point point = *found;
+    const struct estimate known = {.run_ns = point.run_ns, .sd_ns = point.sd_ns};
+    move(
+        &point.run_ns, &point.sd_ns, count_up(weight_of(refine, ran, point.items, REFINE_PRIOR)),
+        min_i64(ran->run_ns, run_ns_max(&known)));
+    point.run_ns = max_i64(point.run_ns, 1); /* As documents want it. */
+    profile_put_point(refine->profile, ran->model, ran->device, &point);
+}
+
+/* Where several models were loaded before one run, what each has cost is not known. */
+static void learn_first_run(struct refine *refine, const struct refine_ran *ran)
+{
+    const struct profile *profile = refine->profile;
+    const struct config whole = {.batch = ran->items};
+    const struct profile_point *padded = ran->gpu != 0 ? padded_point(profile, ran) : NULL;
+    if (ran->fresh_count > 1 || (ran->gpu != 0 && padded == NULL)) {
+        return;
+    }
+    const int64_t later_ns =
+        padded != NULL
+            ? padded->run_ns
+            : profile_run_only(profile, ran->model, ran->device, ran->items, whole).run_ns;
+    struct profile_curve *curve = &profile->models[ran->fresh].curves[ran->device];
+    struct first_runs *first = first_runs_of(refine, ran->fresh, ran->device);
+    if (first->seen == 0) {
+        first->mean_ns = curve->first_run_ns;
+        first->runs = REFINE_GUESS;
+    }
+    first->runs += first->runs < REFINE_WEIGHT_MAX ? 1 : 0;
+    first->seen += first->seen < UINT32_MAX ? 1 : 0;
+    const int64_t off_ns_max =
+        first->mean_ns + OUTLIER_DEVIATIONS * max_i64(first->sd_ns, later_ns / 4);
+    move(&first->mean_ns, &first->sd_ns, first->runs, min_i64(ran->run_ns - later_ns, off_ns_max));
+    curve->first_run_ns = max_i64(first->mean_ns, 0);
 }
 
 /* A step up for every longer hand-off and one down for every shorter one end at the median. */
@@ -251,7 +313,10 @@ void refine_run(struct refine *refine, const struct refine_ran *ran)
         return; /* A clock that went wrong. */
     }
     refine->count++;
-    if (ran->is_padded && !ran->is_shared) {
+    const bool can_compare = profile_is_measured(refine->profile, ran->model, ran->device);
+    if (!ran->is_shared && ran->fresh_count > 0 && can_compare) {
+        learn_first_run(refine, ran);
+    } else if (!ran->is_shared && ran->gpu != 0) {
         learn_padded(refine, ran);
     } else if (!ran->is_shared) {
         learn_run(refine, ran);
@@ -360,7 +425,7 @@ static bool has_moved(int64_t ns, int64_t told_ns, int64_t part)
     return off_ns > told_ns / part;
 }
 
-bool refine_tell(struct refine *refine, struct refine_news *news_out)
+bool refine_tell(struct refine *refine, struct learnt *news_out)
 {
     for (uint32_t i = 0; i < refine->weight_count; i++) {
         struct weight *weight = &refine->weights[refine->next % refine->weight_count];
@@ -368,7 +433,7 @@ bool refine_tell(struct refine *refine, struct refine_news *news_out)
         const struct config whole = {.batch = weight->items};
         const struct estimate known =
             profile_run_only(refine->profile, weight->model, weight->device, weight->items, whole);
-        const struct refine_news news = {
+        const struct learnt news = {
             .model = weight->model,
             .device = weight->device,
             .items = weight->items,
@@ -376,15 +441,20 @@ bool refine_tell(struct refine *refine, struct refine_news *news_out)
             .sd_ns = known.sd_ns,
             .handoff_ns = model->curves[weight->device].handoff_ns,
             .load_ns = refine->loads[weight->model].count > 0 ? model->load_fixed_ns : 0,
+            .first_run_ns = first_runs_of(refine, weight->model, weight->device)->seen > 0
+                                ? model->curves[weight->device].first_run_ns
+                                : 0,
         };
         refine->next++;
         const bool is_news = has_moved(news.run_ns, weight->told_ns, TELL_RUN) ||
                              has_moved(news.handoff_ns, weight->told_handoff_ns, TELL_REST) ||
-                             has_moved(news.load_ns, weight->told_load_ns, TELL_REST);
+                             has_moved(news.load_ns, weight->told_load_ns, TELL_REST) ||
+                             has_moved(news.first_run_ns, weight->told_first_ns, TELL_REST);
         if (is_news && weight->seen > 0 && weight->gpu == 0) {
             weight->told_ns = news.run_ns;
             weight->told_handoff_ns = news.handoff_ns;
             weight->told_load_ns = news.load_ns;
+            weight->told_first_ns = news.first_run_ns;
             *news_out = news;
             return true;
         }
@@ -399,9 +469,10 @@ void refine_tell_again(struct refine *refine)
     }
 }
 
-static bool is_sane(const struct refine *refine, const struct refine_news *news)
+static bool is_sane(const struct refine *refine, const struct learnt *news)
 {
-    const int64_t times[] = {news->run_ns - 1, news->sd_ns, news->handoff_ns, news->load_ns};
+    const int64_t times[] = {
+        news->run_ns - 1, news->sd_ns, news->handoff_ns, news->load_ns, news->first_run_ns};
     for (uint32_t i = 0; i < ARRAY_COUNT(times); i++) {
         if (times[i] < 0 || times[i] > DURATION_NS_MAX) {
             return false;
@@ -423,7 +494,7 @@ static uint64_t runs_seen(const struct refine *refine, uint32_t model, uint32_t 
     return seen;
 }
 
-bool refine_hear(struct refine *refine, const struct refine_news *news)
+bool refine_hear(struct refine *refine, const struct learnt *news)
 {
     struct profile *profile = refine->profile;
     if (!is_sane(refine, news)) {
@@ -460,6 +531,9 @@ bool refine_hear(struct refine *refine, const struct refine_news *news)
     }
     if (refine->loads[news->model].count == 0 && news->load_ns > 0) {
         profile->models[news->model].load_fixed_ns = news->load_ns;
+    }
+    if (first_runs_of(refine, news->model, news->device)->seen == 0 && news->first_run_ns > 0) {
+        curve->first_run_ns = news->first_run_ns;
     }
     return true;
 }

@@ -19,18 +19,20 @@
  * Points are what runs took, whatever slowed them, since that is what those who plan should expect;
  * and each point says what its runs met. By that, scatter.h tells apart what other processors did
  * and what was chance, and a simulator can do both anew.
- */
-#ifndef PROFILE_REFINE_H
-#define PROFILE_REFINE_H
-
-#include "profile/profile.h"
-
-/*
+ *
+ * The first run after a load is compared with what is known of later ones, and moves none of them:
+ * what it takes longer is learnt, in the same way, of the model that was loaded.
+ *
  * What is learnt travels: other nodes with the same kind of device plan with it. A point is told
  * when it has moved by more than a sixteenth since it was last told, and what a node is told it
  * does not tell again. A node that has seen eight runs of a point itself listens no more. Points of
  * shares of a GPU are not told.
  */
+#ifndef PROFILE_REFINE_H
+#define PROFILE_REFINE_H
+
+#include "model/learnt.h"
+#include "profile/profile.h"
 
 enum {
     REFINE_POINTS_MAX = 64, /* Of one model on one device, beside what was measured before. */
@@ -40,6 +42,9 @@ enum {
     REFINE_OWN = 8,             /* So many runs here count for more than what others say. */
     REFINE_WORKSPACES_MAX = 32, /* Numbers of items that are told apart, of one model. */
 };
+
+/* See struct refine_ran. */
+#define REFINE_ALL_UNITS UINT32_MAX
 
 struct refine;
 
@@ -53,8 +58,13 @@ struct refine_ran {
     uint32_t model;
     uint32_t device; /* Its kind; the batch had the whole of it, unless it is shared. */
     bool is_shared;  /* Others may have slowed the run: only the hand-off is learnt. */
-    bool is_padded; /* It took as long as the next larger point of its share: it is learnt there. */
-    uint32_t gpu;   /* If it is padded: the units of its share; 0: all. */
+    /*
+     * The units of its share of a GPU, which takes as long as for the next larger point: the run is
+     * learnt there. REFINE_ALL_UNITS: it had the whole GPU. 0: on processors.
+     */
+    uint32_t gpu;
+    uint32_t fresh_count; /* Models of its task that had not run since they were loaded. */
+    uint32_t fresh;       /* One of them, if there are any. */
     uint32_t items;
     struct slowing slowing; /* What it met, on a processor. */
     int64_t run_ns;         /* As the engine measured it. */
@@ -77,25 +87,14 @@ void refine_workspace(struct refine *refine, uint32_t model, uint32_t items, uin
 /* Let the profile's workspaces grow to the most that runs have needed. */
 void refine_learn_workspaces(struct refine *refine);
 
-/* A point as other nodes hear of it, with what is known beside it. */
-struct refine_news {
-    uint32_t model;
-    uint32_t device; /* Its kind. */
-    uint32_t items;
-    int64_t run_ns;
-    int64_t sd_ns;
-    int64_t handoff_ns;
-    int64_t load_ns; /* 0: not known. */
-};
-
 /* The next that others should hear of; it counts as told. False: there is none. */
-bool refine_tell(struct refine *refine, struct refine_news *news_out);
+bool refine_tell(struct refine *refine, struct learnt *news_out);
 
 /* All that was seen here is to be told again: another node has come. */
 void refine_tell_again(struct refine *refine);
 
 /* Another node says @news, which may be anything. Whether the profile has followed. */
-bool refine_hear(struct refine *refine, const struct refine_news *news);
+bool refine_hear(struct refine *refine, const struct learnt *news);
 
 /* How many runs, loads and news were taken since the profile was created. */
 uint64_t refine_count(const struct refine *refine);

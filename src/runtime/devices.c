@@ -27,6 +27,7 @@ void runtime_devices_init(struct runtime *runtime)
     for (uint32_t i = 0; i < options->fleet->node_count; i++) {
         busy_init(&runtime->busy[i], options->fleet, i);
     }
+    runtime->fresh = memory_zeroed(options->fleet->worker_count, sizeof(*runtime->fresh));
     runtime->pass = options->engine.make == NULL
                         ? MODEL_NONE
                         : catalogue_find_model(options->catalogue, BUILTIN_PASS);
@@ -38,6 +39,7 @@ void runtime_devices_deinit(struct runtime *runtime)
     map_deinit(&runtime->running_by_key);
     free(runtime->load_starts);
     free(runtime->busy);
+    free(runtime->fresh);
     free(runtime->inputs);
 }
 
@@ -84,6 +86,20 @@ static uint32_t threads_of(const struct running *running)
     return max_u32(running->config.parts, 1);
 }
 
+/* Models of @running have run from now on: note which had not since they were loaded. */
+static void take_fresh(struct runtime *runtime, uint32_t worker, struct running *running)
+{
+    const struct workflow *workflow = runtime->options.catalogue->workflows[running->workflow];
+    const struct workflow_task *kind = &workflow->tasks[running->task];
+    for (uint32_t i = 0; i < kind->model_count; i++) {
+        if (model_set_has(&runtime->fresh[worker], kind->models[i])) {
+            model_set_remove(&runtime->fresh[worker], kind->models[i]);
+            running->fresh = kind->models[i];
+            running->fresh_count++;
+        }
+    }
+}
+
 /* Note that batch @key runs. */
 static struct running *note_launch(
     struct runtime *runtime, uint64_t key, const struct effect_launch *launch)
@@ -106,6 +122,7 @@ static struct running *note_launch(
     if (busy != NULL) {
         running->met = busy_begin(busy, running->launched_ns, threads_of(running));
     }
+    take_fresh(runtime, launch->worker, running);
     map_put(&runtime->running_by_key, key, slot);
     return running;
 }
@@ -257,6 +274,9 @@ static void step_loaded(struct runtime *runtime, uint32_t node, const struct eng
         const char *message =
             done->message != NULL ? done->message : weft_status_text(done->status);
         causes_note_model(&runtime->causes, done->model, is_good ? NULL : message);
+        if (is_good) {
+            model_set_add(&runtime->fresh[done->worker], done->model);
+        }
     }
     runtime_step(runtime, node, &event);
     if (done->kind == ENGINE_LOADED && done->status == WEFT_OK &&
@@ -338,6 +358,8 @@ static void step_ran(struct runtime *runtime, uint32_t node, const struct engine
             .model = model_of(runtime, running.workflow, running.task),
             .items = running.items,
             .config = running.config,
+            .fresh_count = running.fresh_count,
+            .fresh = running.fresh,
             .run_ns = done->run_ns,
             .is_disturbed = done->is_disturbed,
             .took_ns = took_ns,

@@ -47,8 +47,10 @@ struct running {
     uint32_t task_count;
     struct config config;
     int64_t launched_ns;
-    struct slowing met; /* On a processor: as busy_begin() gave it, and busy_end() at last. */
-    bool is_not_taken;  /* The engine had no memory for it, which the node is told soon. */
+    struct slowing met;   /* On a processor: as busy_begin() gave it, and busy_end() at last. */
+    uint32_t fresh_count; /* As in struct runtime_ran. */
+    uint32_t fresh;
+    bool is_not_taken; /* The engine had no memory for it, which the node is told soon. */
 };
 
 struct runtime {
@@ -80,6 +82,7 @@ struct runtime {
     struct map running_by_key;      /* By batch_key(): their slots. */
     struct busy *busy;              /* By node. */
     int64_t *load_starts;           /* By worker and model: when the last load began. */
+    struct model_set *fresh;        /* By worker: models that have not run since their load. */
     uint32_t engine_open;           /* What was asked of the engine and has not ended. */
     uint32_t pass;               /* The model that is handed on here; MODEL_NONE: the engine's. */
     struct engine_input *inputs; /* Scratch for a launch. */

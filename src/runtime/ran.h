@@ -18,6 +18,8 @@ struct runtime_ran {
     uint32_t model; /* Or function. */
     uint32_t items;
     struct config config;
+    uint32_t fresh_count;   /* Models of the task that had not run there since they were loaded. */
+    uint32_t fresh;         /* One of them, if there are any. */
     int64_t run_ns;         /* As the engine measured it. */
     bool is_disturbed;      /* Something else may have made it slower. */
     int64_t took_ns;        /* From the launch until its end was noticed. */

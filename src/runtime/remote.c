@@ -136,7 +136,7 @@ void runtime_hear(struct runtime *runtime, const struct runtime_hearing *hearing
     runtime->hearing = hearing == NULL ? (struct runtime_hearing){0} : *hearing;
 }
 
-void runtime_tell_learnt(struct runtime *runtime, const struct message_learnt *learnt)
+void runtime_tell_learnt(struct runtime *runtime, const struct learnt *learnt)
 {
     const struct runtime_remote *remote = runtime->options.remote;
     if (remote == NULL) {

@@ -27,7 +27,7 @@ struct runtime_hearing {
     void *context;
 
     /* Node @from has learnt something. */
-    void (*on_learnt)(void *context, uint32_t from, const struct message_learnt *learnt);
+    void (*on_learnt)(void *context, uint32_t from, const struct learnt *learnt);
 
     /* A node has joined, which has not heard of anything. */
     void (*on_joined)(void *context);
@@ -37,7 +37,7 @@ struct runtime_hearing {
 void runtime_hear(struct runtime *runtime, const struct runtime_hearing *hearing);
 
 /* Tell all other members what was learnt here. Without any, nothing. */
-void runtime_tell_learnt(struct runtime *runtime, const struct message_learnt *learnt);
+void runtime_tell_learnt(struct runtime *runtime, const struct learnt *learnt);
 
 /*
  * @member belongs to the cluster, in this incarnation and at this address. What is known of an

@@ -139,7 +139,7 @@ static struct engine *make_engine(
 /* Tell the other nodes what has changed, if it is time to. Nothing is told of an idle node. */
 static void tell(struct local_repository *local)
 {
-    struct refine_news news;
+    struct learnt news;
     if (local->runtime == NULL) { /* Samples are tried before there is anyone to tell. */
         return;
     }
@@ -149,16 +149,7 @@ static void tell(struct local_repository *local)
     }
     local->told_ns = now_ns;
     for (uint32_t i = 0; i < TOLD_MAX && refine_tell(local->refine, &news); i++) {
-        const struct message_learnt learnt = {
-            .model = news.model,
-            .device = news.device,
-            .items = news.items,
-            .run_ns = news.run_ns,
-            .sd_ns = news.sd_ns,
-            .handoff_ns = news.handoff_ns,
-            .load_ns = news.load_ns,
-        };
-        runtime_tell_learnt(local->runtime, &learnt);
+        runtime_tell_learnt(local->runtime, &news);
     }
 }
 
@@ -174,27 +165,24 @@ static bool has_device(const struct fleet *fleet, uint32_t from, uint32_t device
 }
 
 /* Of kinds that it does not have, a node cannot know anything. */
-static void on_learnt(void *context, uint32_t from, const struct message_learnt *learnt)
+static void on_learnt(void *context, uint32_t from, const struct learnt *learnt)
 {
     struct local_repository *local = context;
-    const struct refine_news news = {
-        .model = learnt->model,
-        .device = learnt->device,
-        .items = learnt->items,
-        .run_ns = learnt->run_ns,
-        .sd_ns = learnt->sd_ns,
-        .handoff_ns = learnt->handoff_ns,
-        .load_ns = learnt->load_ns,
-    };
     if (has_device(local->measured.fleet, from, learnt->device) &&
-        refine_hear(local->refine, &news)) {
-        model_set_add(&local->measured.document.listed, news.model);
+        refine_hear(local->refine, learnt)) {
+        model_set_add(&local->measured.document.listed, learnt->model);
     }
 }
 
 static void on_joined(void *context)
 {
     refine_tell_again(((struct local_repository *)context)->refine);
+}
+
+/* The units of a GPU that a batch had, as profiles learn them. */
+static uint32_t share_of(const struct fleet_worker *worker, struct config config)
+{
+    return config.gpu > 0 && config.gpu < worker->gpu_units ? config.gpu : REFINE_ALL_UNITS;
 }
 
 static void on_ran(void *context, const struct runtime_ran *ran)
@@ -206,8 +194,9 @@ static void on_ran(void *context, const struct runtime_ran *ran)
         .model = ran->model,
         .device = worker->device,
         .is_shared = is_gpu && ran->is_disturbed,
-        .is_padded = is_gpu,
-        .gpu = is_gpu && ran->config.gpu < worker->gpu_units ? ran->config.gpu : 0,
+        .gpu = is_gpu ? share_of(worker, ran->config) : 0,
+        .fresh_count = ran->fresh_count,
+        .fresh = ran->fresh,
         .items = config_items(ran->config, ran->items),
         .slowing = ran->slowing,
         .run_ns = ran->run_ns,

@@ -7,6 +7,7 @@
 
 #include "base/assert.h"
 #include "base/error.h"
+#include "base/numbers.h"
 #include "console/progress.h"
 #include "engine/onnx_file.h"
 #include "engine/onnx_run.h"
@@ -179,7 +180,7 @@ static enum weft_status measure_loads(struct measurement *measurement, struct we
     return status;
 }
 
-/* The first run after a load waits for what the load has left in files: that is part of it. */
+/* The first run after a load waits for what the load has left in files. */
 static enum weft_status measure_first_runs(
     struct measurement *measurement, struct weft_error *error)
 {
@@ -196,12 +197,12 @@ static enum weft_status measure_first_runs(
         if (status == WEFT_OK) {
             status = run(measurement, inputs, &run_ns, &bytes, error);
         }
-        estimate_add(&times, load_ns + run_ns - figures->points[0].run_ns);
+        estimate_add(&times, run_ns);
     }
     bundle_destroy(inputs);
     if (status == WEFT_OK && times.count > 0) {
-        const int64_t ready_ns = estimate_point(&times, /* items */ 1).run_ns;
-        figures->load_ns = ready_ns > figures->load_ns ? ready_ns : figures->load_ns;
+        const int64_t first_ns = estimate_point(&times, /* items */ 1).run_ns;
+        figures->first_run_ns = max_i64(first_ns - figures->points[0].run_ns, 0);
     }
     return status;
 }
@@ -320,6 +321,7 @@ void measure_apply(
     struct profile_model *known = &profile->models[model];
     if (figures->point_count > 0) {
         profile_forget(profile, model, device);
+        known->curves[device].first_run_ns = figures->first_run_ns;
         known->workspace_bytes = figures->workspace_bytes;
         known->workspace_bytes_per_item = figures->workspace_bytes_per_item;
     }

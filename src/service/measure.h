@@ -63,6 +63,7 @@ struct measure_figures {
     char alone[ONNX_ALONE_BYTES]; /* Why it is never batched; "" if it is, or that is unknown. */
     uint32_t point_count;
     struct profile_point points[MEASURE_FIGURES_MAX];
+    int64_t first_run_ns; /* As in struct profile_curve; known if there are points. */
     uint64_t workspace_bytes;
     uint64_t workspace_bytes_per_item;
     bool is_gpu;

@@ -548,6 +548,7 @@ static enum weft_status save_times(
             profile_put_point(kept, i, device, &curve->points[k]);
         }
         profile_set_handoff(kept, i, device, curve->handoff_ns);
+        kept->models[i].curves[device].first_run_ns = curve->first_run_ns;
     }
     return save_kind(measured, device, error);
 }

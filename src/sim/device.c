@@ -10,6 +10,7 @@
 #include "model/sharing.h"
 #include "model/slowing.h"
 #include "profile/draw.h"
+#include "profile/fresh.h"
 #include "sim/editions.h"
 #include "sim/inside.h"
 
@@ -71,6 +72,8 @@ static void loaded(struct sim *sim, uint32_t worker, uint32_t model)
     event.load.bytes = 0;
     if (event.load.status != WEFT_OK) {
         vacate(sim, worker, sim->options.profile->models[model].resident_bytes);
+    } else {
+        model_set_add(&sim->workers[worker].fresh, model);
     }
     sim_step(sim, node_of(sim, worker), &event);
 }
@@ -198,7 +201,10 @@ void device_launch(struct sim *sim, uint32_t node, const struct effect_launch *l
         .task_count = launch->task_count,
         .gpu = launch->config.gpu,
         .slice = launch->slice,
-        .run_ns = draw_run_ns(sim, launch->worker, &estimate, factor),
+        .run_ns =
+            draw_run_ns(sim, launch->worker, &estimate, factor) +
+            fresh_take_ns(
+                &device->fresh, sim->options.profile, &workflow->tasks[launch->task], spec->device),
         .threads = max_u32(launch->config.parts, 1),
         .interference = interference,
         .workspace_bytes = profile_workspace_bytes(sim->options.profile, model, launch->items),
@@ -321,5 +327,6 @@ void device_lost(struct sim *sim, uint32_t node)
         sim->workers[worker].memory_bytes = 0;
         sim->workers[worker].gpu_used = 0;
         sim->workers[worker].slices_used = 0;
+        sim->workers[worker].fresh = (struct model_set){{0}};
     }
 }

@@ -63,7 +63,8 @@ struct sim_worker {
     struct running running; /* Likewise. */
     uint64_t memory_bytes;  /* In use, by this host's own count. */
     uint32_t gpu_used;
-    uint32_t slices_used; /* Of MIG devices, as bits. */
+    uint32_t slices_used;   /* Of MIG devices, as bits. */
+    struct model_set fresh; /* Models that were loaded, and have not run yet. */
     struct rng rng;
 };
 

@@ -155,6 +155,7 @@ static const struct field fields[] = {
     {FIELD(HAS_LEARNT, learnt.sd_ns, 8), .is_duration = true},
     {FIELD(HAS_LEARNT, learnt.handoff_ns, 8), .is_duration = true},
     {FIELD(HAS_LEARNT, learnt.load_ns, 8), .is_duration = true},
+    {FIELD(HAS_LEARNT, learnt.first_run_ns, 8), .is_duration = true},
 };
 
 enum { FIELD_COUNT = ARRAY_COUNT(fields) };

@@ -16,6 +16,7 @@
 #include <weft/status.h>
 
 #include "model/ids.h"
+#include "model/learnt.h"
 
 /* The "task" that a sink's output goes to: the owner's answer. */
 #define TASK_ANSWER (UINT32_MAX - 1)
@@ -130,20 +131,6 @@ struct message_failure {
     struct message_cause cause;
 };
 
-/*
- * What a host has learnt of a model on a kind of device that it has. The times of no more than one
- * number of items are told at a time.
- */
-struct message_learnt {
-    uint32_t model;
-    uint32_t device; /* Kind. */
-    uint32_t items;
-    int64_t run_ns;
-    int64_t sd_ns;
-    int64_t handoff_ns;
-    int64_t load_ns; /* 0: not known. */
-};
-
 struct message {
     enum message_kind kind;
     uint32_t from; /* Sending node. */
@@ -169,7 +156,7 @@ struct message {
         uint32_t victim;                /* STEAL: the worker that is to give something. */
         uint32_t reason;                /* FAILED, UNFIT: the first of the next. */
         struct message_failure failure;
-        struct message_learnt learnt;
+        struct learnt learnt;
         uint32_t model;        /* WARM. */
         uint64_t row_sequence; /* ACKNOWLEDGE. */
     };

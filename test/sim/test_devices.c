@@ -149,6 +149,27 @@ static void end(struct stage *stage)
     assert_true(fabs(area_ns - (double)notes.latency_sum_ns) < 1);
 }
 
+/* By what the profile says, once after every load, and for nothing else. */
+static void the_first_run_after_a_load_takes_longer(ATTR_UNUSED void **state)
+{
+    struct stage stage;
+    open_machine(&stage, 1, &(struct fleet_worker){0});
+    const uint32_t a = add_workflow(&stage, "a", MB(600), 0, MS(10));
+    const uint32_t b = add_workflow(&stage, "b", MB(600), 0, MS(10)); /* Not beside a. */
+    stage.profile->models[a].curves[0].first_run_ns = MS(4);
+    begin(&stage);
+    stage_request(&stage, MS(0), 0, a);
+    stage_request(&stage, MS(1000), 0, a);
+    stage_request(&stage, MS(2000), 0, b);
+    stage_request(&stage, MS(4000), 0, a);
+    end(&stage);
+    assert_int_equal(find(RECORD_ENDED, a, 0)->value, MS(14));
+    assert_int_equal(find(RECORD_ENDED, a, 1)->value, MS(10));
+    assert_int_equal(find(RECORD_ENDED, b, 0)->value, MS(10));
+    assert_int_equal(find(RECORD_ENDED, a, 2)->value, MS(14));
+    stage_close(&stage);
+}
+
 static void inputs_cross_the_bus_only_if_asked_for(ATTR_UNUSED void **state)
 {
     for (uint32_t asked = 0; asked < 2; asked++) {
@@ -595,6 +616,7 @@ static void a_policy_that_knows_run_times_prefers_the_fast_device(ATTR_UNUSED vo
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_first_run_after_a_load_takes_longer),
         cmocka_unit_test(inputs_cross_the_bus_only_if_asked_for),
         cmocka_unit_test(inputs_of_every_task_of_a_job_cross_the_bus),
         cmocka_unit_test(batches_take_what_the_truth_says),

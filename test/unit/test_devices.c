@@ -64,6 +64,7 @@ struct world {
     int64_t sums[2];
     struct runtime_ran ran;
     uint32_t ran_count;
+    uint32_t fresh_count; /* Over all runs. */
     struct runtime_loaded loaded;
     uint32_t loaded_count;
     uint32_t refusals;
@@ -276,6 +277,7 @@ static void note_ran(void *context, const struct runtime_ran *ran)
     struct world *world = context;
     world->ran = *ran;
     world->ran_count++;
+    world->fresh_count += ran->fresh_count;
 }
 
 static void note_loaded(void *context, const struct runtime_loaded *loaded)
@@ -412,7 +414,9 @@ static void what_was_measured_is_told(ATTR_UNUSED void **state)
     assert_int_equal(world.ran.model, ADD);
     assert_int_equal(world.ran.items, 1);
     assert_int_equal(world.ran.run_ns, 5);
-    assert_true(world.ran.took_ns > 5); /* Over to a thread and back. */
+    assert_true(world.ran.took_ns > 5);                      /* Over to a thread and back. */
+    assert_int_equal(world.fresh_count, world.loaded_count); /* A first run for each load. */
+    assert_int_equal(world.ran.fresh_count, 0);              /* This was not one. */
     close_world(&world);
 }
 

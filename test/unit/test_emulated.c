@@ -68,6 +68,19 @@ static void a_batch_takes_the_time_of_the_profile(ATTR_UNUSED void **state)
     assert_int_equal(host.done[1].outputs[0].items, 1);
 }
 
+static void the_first_run_after_a_load_takes_longer(ATTR_UNUSED void **state)
+{
+    host.profile->models[1].curves[0].first_run_ns = 30;
+    host_load(&host, 0, 1);
+    host_run(&host);
+    host_launch(&host, 0, /* batch */ 1, /* task */ 1, /* task_count */ 1);
+    host_run(&host);
+    host_launch(&host, 0, /* batch */ 2, /* task */ 1, /* task_count */ 1);
+    host_run(&host);
+    assert_int_equal(host.done[1].done.run_ns, 230);
+    assert_int_equal(host.done[2].done.run_ns, 200);
+}
+
 static void a_share_takes_its_own_time_and_all_units_are_the_whole(ATTR_UNUSED void **state)
 {
     const struct profile_point half = {.items = 1, .gpu = 2, .run_ns = 555};
@@ -180,6 +193,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(loads_of_a_device_take_the_bus_in_turn, setup, teardown),
         cmocka_unit_test_setup_teardown(a_cancelled_load_frees_the_bus, setup, teardown),
         cmocka_unit_test_setup_teardown(a_batch_takes_the_time_of_the_profile, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_first_run_after_a_load_takes_longer, setup, teardown),
         cmocka_unit_test_setup_teardown(
             a_share_takes_its_own_time_and_all_units_are_the_whole, setup, teardown),
         cmocka_unit_test_setup_teardown(shares_beyond_the_device_stop_the_program, setup, teardown),

@@ -54,7 +54,7 @@ static const char example[] =
     "{items: 4, cpu: 2, gpu: 3, ms: 33}]}\n"
     "      a30: {ms: 7.5, sd_ms: 1, distribution: gamma}\n"
     "      l4: {points: [{ms: 8, beside: 50%, crowded: 12.5%}], distribution: exponential, "
-    "load_ms: 1.5, handoff_ms: 0.06, interference: 25%, "
+    "load_ms: 1.5, handoff_ms: 0.06, first_run_ms: 0.4, interference: 25%, "
     "quantiles: [0.5, 0.6, 0.7, 0.8, 0.9, 1, 1, 1, 1.1, 1.2, 1.3, 2, "
     "4.5]}\n"
     "  weights: {resident: 1GB}\n"
@@ -90,6 +90,7 @@ static void sizes_and_points_are_read(ATTR_UNUSED void **state)
     assert_int_equal(llm->curves[1].load_ns, 0);
     assert_int_equal(llm->curves[2].load_ns, 1500000);
     assert_int_equal(llm->curves[2].handoff_ns, 60 * 1000);
+    assert_int_equal(llm->curves[2].first_run_ns, 400 * 1000);
     assert_true(llm->curves[2].interference > 0.249 && llm->curves[2].interference < 0.251);
     assert_true(llm->curves[2].points[0].slowing.beside == 0.5);
     assert_true(llm->curves[2].points[0].slowing.crowded == 0.125);
@@ -138,6 +139,7 @@ static void assert_same_curve(const struct profile_curve *a, const struct profil
     assert_int_equal(a->distribution, b->distribution);
     assert_int_equal(a->load_ns, b->load_ns);
     assert_int_equal(a->handoff_ns, b->handoff_ns);
+    assert_int_equal(a->first_run_ns, b->first_run_ns);
     assert_true(a->interference - b->interference < 1e-9);
     assert_true(b->interference - a->interference < 1e-9);
     assert_memory_equal(a->quantiles, b->quantiles, sizeof(a->quantiles));

@@ -258,13 +258,13 @@ static void padded_runs_are_learnt_where_they_are_measured(ATTR_UNUSED void **st
         assert_int_equal(profile_add_point(profile, 0, 0, &points[i]), WEFT_OK);
     }
     struct refine *refine = refine_create(profile);
-    struct refine_ran ran = {.items = 3, .is_padded = true, .gpu = 2, .run_ns = 98 * MS};
+    struct refine_ran ran = {.items = 3, .gpu = 2, .run_ns = 98 * MS};
     const struct profile_curve *curve = &profile->models[0].curves[0];
 
     refine_run(refine, &ran);
     assert_int_equal(curve->point_count, 4);
     assert_int_equal(curve->points[3].run_ns, 82 * MS); /* A ninth of the way. */
-    ran.gpu = 0;
+    ran.gpu = REFINE_ALL_UNITS;
     ran.run_ns = 11 * MS;
     for (int i = 0; i < 1000; i++) {
         refine_run(refine, &ran);
@@ -356,17 +356,118 @@ static void workspaces_grow_to_what_runs_need(ATTR_UNUSED void **state)
     profile_destroy(profile);
 }
 
-static struct refine_news news_of(uint32_t items, int64_t run_ns)
+static struct learnt news_of(uint32_t items, int64_t run_ns)
 {
-    return (struct refine_news){
-        .items = items, .run_ns = run_ns, .sd_ns = MS / 10, .handoff_ns = MS / 2, .load_ns = MS};
+    return (struct learnt){
+        .items = items,
+        .run_ns = run_ns,
+        .sd_ns = MS / 10,
+        .handoff_ns = MS / 2,
+        .load_ns = MS,
+        .first_run_ns = 3 * MS,
+    };
+}
+
+/* Runs of one item, as @model alone was loaded before each. */
+static void run_fresh(struct refine *refine, uint32_t model, int64_t run_ns, uint32_t times)
+{
+    const struct refine_ran ran = {.items = 1, .run_ns = run_ns, .fresh_count = 1, .fresh = model};
+    for (uint32_t i = 0; i < times; i++) {
+        refine_run(refine, &ran);
+    }
+}
+
+static void a_first_run_after_a_load_is_learnt_apart(ATTR_UNUSED void **state)
+{
+    struct profile *profile = profile_create(2);
+    const struct profile_point measured = {.items = 1, .run_ns = 10 * MS};
+    assert_int_equal(profile_add_point(profile, 0, 0, &measured), WEFT_OK);
+    struct refine *refine = refine_create(profile);
+    const struct profile_curve *weights = &profile->models[1].curves[0];
+
+    run_fresh(refine, /* model */ 1, 14 * MS, 200); /* The task runs 0, with the weights of 1. */
+    assert_in_range(weights->first_run_ns, 4 * MS - MS / 8, 4 * MS);
+    assert_int_equal(run_ns(profile, 1), 10 * MS); /* Later runs take no longer for it. */
+    assert_int_equal(profile->models[0].curves[0].first_run_ns, 0);
+
+    struct refine_ran several = {.items = 1, .run_ns = 90 * MS, .fresh_count = 2, .fresh = 1};
+    refine_run(refine, &several); /* Of which one that was is not known. */
+    assert_in_range(weights->first_run_ns, 4 * MS - MS / 8, 4 * MS);
+    run_fresh(refine, /* model */ 1, 9 * MS, 1000);
+    assert_int_equal(weights->first_run_ns, 0); /* None is faster than others for long. */
+    assert_int_equal(run_ns(profile, 1), 10 * MS);
+    refine_destroy(refine);
+    profile_destroy(profile);
+}
+
+/* There is nothing to compare with: what was seen is better than nothing. */
+static void a_first_run_of_what_was_never_measured_counts_as_any(ATTR_UNUSED void **state)
+{
+    struct profile *profile = profile_create(1);
+    struct refine *refine = refine_create(profile);
+
+    run_fresh(refine, /* model */ 0, 10 * MS, 1);
+    assert_int_equal(run_ns(profile, 1), 10 * MS);
+    run_fresh(refine, /* model */ 0, 12 * MS, 1);
+    assert_int_equal(run_ns(profile, 1), 10 * MS);
+    assert_true(profile->models[0].curves[0].first_run_ns > 0);
+    refine_destroy(refine);
+    profile_destroy(profile);
+}
+
+/* On a GPU fewer items take as long as the next point: a first run is compared with that. */
+static void a_first_run_on_a_gpu_is_compared_with_its_point(ATTR_UNUSED void **state)
+{
+    struct profile *profile = profile_create(1);
+    const struct profile_point points[] = {
+        {.items = 1, .run_ns = 10 * MS}, {.items = 8, .run_ns = 20 * MS}};
+    assert_int_equal(profile_add_point(profile, 0, 0, &points[0]), WEFT_OK);
+    assert_int_equal(profile_add_point(profile, 0, 0, &points[1]), WEFT_OK);
+    struct refine *refine = refine_create(profile);
+    struct refine_ran ran = {
+        .items = 2, .gpu = REFINE_ALL_UNITS, .run_ns = 20 * MS, .fresh_count = 1};
+
+    refine_run(refine, &ran);
+    assert_int_equal(profile->models[0].curves[0].first_run_ns, 0);
+    ran.run_ns = 23 * MS;
+    for (uint32_t i = 0; i < 200; i++) {
+        refine_run(refine, &ran);
+    }
+    assert_in_range(profile->models[0].curves[0].first_run_ns, 3 * MS - MS / 8, 3 * MS);
+    ran.gpu = 1; /* Nothing is known of this share. */
+    ran.run_ns = 90 * MS;
+    refine_run(refine, &ran);
+    assert_in_range(profile->models[0].curves[0].first_run_ns, 3 * MS - MS / 8, 3 * MS);
+    refine_destroy(refine);
+    profile_destroy(profile);
+}
+
+static void what_first_runs_take_is_told(ATTR_UNUSED void **state)
+{
+    struct profile *profile = profile_create(1);
+    struct refine *refine = refine_create(profile);
+    struct learnt news;
+
+    run(refine, 1, 10 * MS);
+    assert_true(refine_tell(refine, &news));
+    assert_int_equal(news.first_run_ns, 0);
+    run_fresh(refine, /* model */ 0, 14 * MS, 200);
+    assert_true(refine_tell(refine, &news));
+    assert_in_range(news.first_run_ns, 3 * MS, 4 * MS);
+    assert_false(refine_tell(refine, &news));
+    news.first_run_ns = 9 * MS; /* What was seen here counts. */
+    news.items = 2;
+    assert_true(refine_hear(refine, &news));
+    assert_in_range(profile->models[0].curves[0].first_run_ns, 3 * MS, 4 * MS);
+    refine_destroy(refine);
+    profile_destroy(profile);
 }
 
 static void what_moves_is_told_once(ATTR_UNUSED void **state)
 {
     struct profile *profile = profile_create(1);
     struct refine *refine = refine_create(profile);
-    struct refine_news news;
+    struct learnt news;
 
     assert_false(refine_tell(refine, &news));
     run(refine, 1, 10 * MS);
@@ -402,12 +503,13 @@ static void what_others_say_counts_until_it_is_seen(ATTR_UNUSED void **state)
     const struct profile_point measured = {.items = 1, .run_ns = 10 * MS};
     assert_int_equal(profile_add_point(profile, 0, 0, &measured), WEFT_OK);
     struct refine *refine = refine_create(profile);
-    struct refine_news news = news_of(1, 20 * MS);
-    struct refine_news told;
+    struct learnt news = news_of(1, 20 * MS);
+    struct learnt told;
 
     assert_true(refine_hear(refine, &news));
     assert_int_equal(run_ns(profile, 1), 20 * MS + MS / 2); /* With the hand-off. */
     assert_int_equal(profile->models[0].load_fixed_ns, MS);
+    assert_int_equal(profile->models[0].curves[0].first_run_ns, 3 * MS);
     assert_false(refine_tell(refine, &told)); /* Who said so knows it. */
     for (int i = 0; i < REFINE_OWN; i++) {
         run(refine, 1, 20 * MS);
@@ -428,18 +530,20 @@ static void what_makes_no_sense_is_not_believed(ATTR_UNUSED void **state)
 {
     struct profile *profile = profile_create(1);
     struct refine *refine = refine_create(profile);
-    struct refine_news wrong[] = {
+    struct learnt wrong[] = {
         news_of(0, MS), news_of(1, 0),  news_of(1, -MS), news_of(ITEMS_MAX + 1, MS),
         news_of(1, MS), news_of(1, MS), news_of(1, MS),  news_of(1, DURATION_NS_MAX + 2),
+        news_of(1, MS),
     };
     wrong[4].model = 1;
     wrong[5].device = DEVICE_KINDS_MAX;
     wrong[6].handoff_ns = INT64_MAX;
+    wrong[8].first_run_ns = -1;
     for (uint32_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
         assert_false(refine_hear(refine, &wrong[i]));
     }
     assert_false(profile_is_measured(profile, 0, 0));
-    struct refine_news barred = news_of(1, MS);
+    struct learnt barred = news_of(1, MS);
     profile->models[0].barred = 1;
     assert_false(refine_hear(refine, &barred));
     refine_destroy(refine);
@@ -451,7 +555,7 @@ static void what_others_say_is_bounded(ATTR_UNUSED void **state)
     struct profile *profile = profile_create(1);
     struct refine *refine = refine_create(profile);
     for (uint32_t items = 1; items <= 3 * REFINE_POINTS_MAX; items++) {
-        const struct refine_news news = news_of(items, items * MS);
+        const struct learnt news = news_of(items, items * MS);
         assert_int_equal(refine_hear(refine, &news), items <= REFINE_POINTS_MAX);
     }
     assert_int_equal(profile->models[0].curves[0].point_count, REFINE_POINTS_MAX);
@@ -476,6 +580,10 @@ int main(void)
         cmocka_unit_test(points_are_bounded),
         cmocka_unit_test(loads_are_learnt_too),
         cmocka_unit_test(workspaces_grow_to_what_runs_need),
+        cmocka_unit_test(a_first_run_after_a_load_is_learnt_apart),
+        cmocka_unit_test(a_first_run_of_what_was_never_measured_counts_as_any),
+        cmocka_unit_test(a_first_run_on_a_gpu_is_compared_with_its_point),
+        cmocka_unit_test(what_first_runs_take_is_told),
         cmocka_unit_test(what_moves_is_told_once),
         cmocka_unit_test(what_others_say_counts_until_it_is_seen),
         cmocka_unit_test(what_makes_no_sense_is_not_believed),

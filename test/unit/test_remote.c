@@ -305,7 +305,7 @@ static void a_runtime_says_what_it_hosts(ATTR_UNUSED void **state)
     close_cluster();
 }
 
-static void note_learnt(void *context, uint32_t from, const struct message_learnt *learnt)
+static void note_learnt(void *context, uint32_t from, const struct learnt *learnt)
 {
     struct site *site = context;
     if (from == 0 && learnt->model == 1 && learnt->items == 4 && learnt->run_ns == 7 * MS) {
@@ -315,7 +315,7 @@ static void note_learnt(void *context, uint32_t from, const struct message_learn
 
 static void what_one_machine_has_learnt_reaches_the_others(ATTR_UNUSED void **state)
 {
-    static const struct message_learnt learnt = {.model = 1, .items = 4, .run_ns = 7 * MS};
+    static const struct learnt learnt = {.model = 1, .items = 4, .run_ns = 7 * MS};
     open_cluster("least-work");
     for (uint32_t i = 0; i < NODES; i++) {
         const struct runtime_hearing hearing = {
