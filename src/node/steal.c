@@ -6,18 +6,23 @@
 #include "node/outbox.h"
 #include "node/rows.h"
 #include "node/visits.h"
+#include "profile/fresh.h"
 
-/* How long @worker would load before it can run @kind; another model may have to leave for it. */
+/* What it costs that @worker, to run @kind, loads models, for which others may have to leave. */
 static int64_t missing_ns(
     const struct node *node, const struct worker *worker, const struct workflow_task *kind)
 {
     int64_t sum_ns = 0;
+    uint64_t bytes = worker->memory_used_bytes;
     for (uint32_t i = 0; i < kind->model_count; i++) {
         if (worker->models[kind->models[i]].state != MODEL_RESIDENT) {
-            sum_ns += profile_load_ns(node->profile, kind->models[i], worker->spec);
+            sum_ns += profile_absent_ns(node->profile, kind->models[i], worker->spec);
+            bytes += worker->models[kind->models[i]].bytes;
         }
     }
-    return sum_ns;
+    return bytes > worker->spec->memory_bytes
+               ? sum_ns + policy_eviction_ns(&node->seat, kind, worker->id, sum_ns)
+               : sum_ns;
 }
 
 /*

@@ -3,15 +3,14 @@
  *
  * Rule: the node that receives a job takes its tasks by upward rank and puts each where it
  * ends first, counting queues, promises, transfers and the loads of models that are not
- * there. A load that makes others leave costs more, the more so the longer the queues; one
- * into free memory costs less. When a task is about to be sent and its worker is busy, the
- * same is asked again for that task alone; what is only promised to a worker then counts
- * the less the longer the queues are, as the task comes before it. In a fork with more
- * branches than workers the other branches count in full. Eviction takes what is
- * needed last, and of what no task needs the cheapest to bring back for the time it has
- * been idle.
- * Source: Compass (arXiv 2402.17652) as rebuilt from its authors' code; `original=1` keeps
- * that code's behaviour: queues without loads and reservations, fetches that wait for the
+ * there. A load that makes others leave costs more, the more so the longer the queues, and with
+ * `keep` the more so the sooner they are used again; one into free memory costs less. When a task
+ * is about to be sent and its worker is busy, the same is asked again for that task alone; what is
+ * only promised to a worker then counts the less the longer the queues are, as the task comes
+ * before it. In a fork with more branches than workers the other branches count in full. Eviction
+ * takes what is needed last, and of what no task needs the cheapest to bring back for the time it
+ * has been idle. Source: Compass (arXiv 2402.17652) as rebuilt from its authors' code; `original=1`
+ * keeps that code's behaviour: queues without loads and reservations, fetches that wait for the
  * worker, a model planned for this job counted as absent, 64 models, one kind of device,
  * joins never moved, adjustment that pays nothing for the copies it makes.
  * Ignores: deadlines, batches, shares, congestion of links.
@@ -23,6 +22,7 @@
 #include "policy/compass_cache.h"
 #include "policy/compass_plan.h"
 #include "policy/compass_siblings.h"
+#include "policy/demand.h"
 #include "policy/registry.h"
 #include "policy/weighed.h"
 
@@ -72,6 +72,7 @@ static int64_t score_ns(struct hop *hop, uint32_t worker, int64_t free_ns)
     const struct row_cache *cache = view_cache(hop->input->view, worker);
     const struct compass_times *times = compass_times_on(&hop->task, spec);
     struct compass_worker believed = {
+        .spec = spec,
         .free_ns = free_ns,
         .arrive_ns = arrive_ns(hop, spec->node),
         .room_bytes = cache->free_bytes,
@@ -227,6 +228,24 @@ static uint32_t place_task(const struct policy_input *input, const struct task_f
     return adjust(input, facts);
 }
 
+/* As plans weigh it where no queue is long. */
+static int64_t eviction_ns(
+    const struct policy_input *input, const struct workflow_task *kind, uint32_t worker,
+    int64_t absent_ns)
+{
+    const struct compass_prices prices = {
+        .eviction_64ths = compass_64ths(input->options[COMPASS_EVICTION]),
+        .keep_64ths = compass_64ths(input->options[COMPASS_KEEP]),
+    };
+    const struct compass_worker believed = {
+        .spec = &input->view->fleet->workers[worker],
+        .held = compass_held(&prices, view_cache(input->view, worker)),
+    };
+    const struct compass_task task = {.input = input, .kind = kind};
+    return absent_ns / 64 * prices.eviction_64ths +
+           (prices.keep_64ths > 0 ? compass_loss_ns(&prices, &task, &believed) : 0);
+}
+
 static bool pools(const double *values)
 {
     return values[COMPASS_POOL] != 0;
@@ -250,6 +269,9 @@ static const struct policy_option options[] = {
         {"jitter", 0.1, 0, 100, false, "noise on free times, in mean run times of the job's tasks"},
     [COMPASS_POOL] =
         {"pool", 0, 0, 1, true, "1: idle workers take what waits at others of their node"},
+    [COMPASS_KEEP] =
+        {"keep", 0, 0, 100, false,
+         "cost of an eviction, in what is lost with the model that leaves"},
     {.name = NULL},
 };
 
@@ -259,8 +281,10 @@ const struct policy policy_compass = {
     .source = "Compass (arXiv 2402.17652), its flaws corrected; compass:original is as published",
     .ignores = "deadlines, batches, shares, congestion of links",
     .options = options,
+    .state_bytes = sizeof(struct demand),
     .check = compass_check,
     .pools = pools,
+    .eviction_ns = eviction_ns,
     .place_job = compass_plan,
     .place_task = place_task,
     .victim = compass_victim,

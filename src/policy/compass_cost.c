@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/numbers.h"
 #include "base/units.h"
+#include "policy/demand.h"
 #include "policy/registry.h"
 #include "profile/fresh.h"
 
@@ -17,8 +18,9 @@ static bool has(const struct policy_input *input, enum compass_option option)
 
 enum weft_status compass_check(const double *values, uint32_t given, struct weft_error *error)
 {
-    static const enum compass_option corrected[] = {
-        COMPASS_THRESHOLD, COMPASS_EVICTION, COMPASS_CROWD, COMPASS_SPREAD, COMPASS_JITTER};
+    static const enum compass_option corrected[] = {COMPASS_THRESHOLD, COMPASS_EVICTION,
+                                                    COMPASS_CROWD,     COMPASS_SPREAD,
+                                                    COMPASS_JITTER,    COMPASS_KEEP};
     for (uint32_t i = 0; i < ARRAY_COUNT(corrected); i++) {
         if (values[COMPASS_ORIGINAL] != 0 && (given >> corrected[i] & 1) != 0) {
             return error_set(
@@ -56,6 +58,7 @@ struct compass_prices compass_prices(
         .patience_64ths = compass_64ths(options[COMPASS_THRESHOLD] * patience),
         .jitter_ns = jitter_ns,
         .draw = jitter_ns > 0 ? rng_next(input->rng) : 0,
+        .keep_64ths = original ? 0 : compass_64ths(options[COMPASS_KEEP]),
         .original = original,
     };
 }
@@ -74,6 +77,22 @@ int64_t compass_mean_run_ns(
         sum_ns += profile_run_one_ns(input->profile, model, kind);
     }
     return sum_ns / graph->task_count;
+}
+
+int64_t compass_loss_ns(
+    const struct compass_prices *prices, const struct compass_task *task,
+    const struct compass_worker *worker)
+{
+    const struct view *view = task->input->view;
+    const struct demand_place place = {
+        .profile = task->input->profile,
+        .worker = worker->spec,
+        .held = &worker->held,
+        .kind = task->kind,
+        .worker_count = view->fleet->worker_count,
+        .now_ns = view->now_ns,
+    };
+    return demand_least_loss_ns(task->input->state, &place) / 64 * prices->keep_64ths;
 }
 
 struct model_set compass_held(const struct compass_prices *prices, const struct row_cache *cache)

@@ -24,6 +24,7 @@ enum compass_option {
     COMPASS_SPREAD,    /* What a new copy in free memory is worth, in the wait for it. */
     COMPASS_JITTER,    /* How far plans of several nodes are kept apart, in run times. */
     COMPASS_POOL,      /* 1: the workers of a node share what waits for them. */
+    COMPASS_KEEP,      /* What an eviction costs beside that, in what is lost with the model. */
 };
 
 /* The cannot-run-there of a run time. */
@@ -61,6 +62,7 @@ struct compass_prices {
     int64_t patience_64ths; /* Of a run time: how long a task may wait before it moves. */
     int64_t jitter_ns;      /* The most that planners add to a free time, in 65536ths. */
     uint64_t draw;          /* From the node's stream: what they add. */
+    int64_t keep_64ths;     /* Of what is lost with a model that leaves. 0: not looked at. */
     bool original;
 };
 
@@ -75,6 +77,7 @@ struct compass_row {
 
 /* A worker as one choice sees it. */
 struct compass_worker {
+    const struct fleet_worker *spec;
     int64_t free_ns;
     int64_t arrive_ns; /* When the inputs are there. */
     uint64_t room_bytes;
@@ -163,6 +166,11 @@ static inline bool compass_read(
     return true;
 }
 
+/* What it costs that @task makes a model of @worker leave, beside the eviction price. */
+int64_t compass_loss_ns(
+    const struct compass_prices *prices, const struct compass_task *task,
+    const struct compass_worker *worker);
+
 /* What counts as being on a worker. As published, 64 models have a bit. */
 struct model_set compass_held(const struct compass_prices *prices, const struct row_cache *cache);
 
@@ -222,9 +230,13 @@ static inline struct compass_cost compass_weigh(
     }
     const int64_t wait_ns = compass_later(worker->arrive_ns + load_ns - ready_ns, 0) + first_run_ns;
     cost.end_ns += wait_ns;
-    cost.score_ns =
-        cost.end_ns + (bytes > worker->room_bytes ? absent_ns / 64 * prices->eviction_64ths
-                                                  : -(wait_ns / 64 * prices->spread_64ths));
+    cost.score_ns = cost.end_ns;
+    if (bytes <= worker->room_bytes) {
+        cost.score_ns -= wait_ns / 64 * prices->spread_64ths;
+        return cost;
+    }
+    cost.score_ns += absent_ns / 64 * prices->eviction_64ths;
+    cost.score_ns += prices->keep_64ths > 0 ? compass_loss_ns(prices, task, worker) : 0;
     return cost;
 }
 

@@ -4,6 +4,7 @@
 #include "base/numbers.h"
 #include "model/graph.h"
 #include "policy/choose.h"
+#include "policy/demand.h"
 #include "policy/weighed.h"
 
 /* The table of one planning; nearly a mebibyte, but only the part in use is touched. */
@@ -46,6 +47,7 @@ static void open_table(struct table *table)
         struct compass_worker *believed = &table->believed[count];
         table->workers[count] = (uint16_t)worker;
         need_room_add(&table->room, &input->view->fleet->workers[worker]);
+        believed->spec = &input->view->fleet->workers[worker];
         believed->free_ns = row.free_ns + row.promised_ns;
         const struct row_cache *cache = view_cache(input->view, worker);
         believed->room_bytes = cache->free_bytes;
@@ -211,6 +213,9 @@ static void take(struct table *table, uint32_t number, const struct choice *choi
         if (model_set_has(&worker->held, kind->models[i])) {
             continue;
         }
+        if (bytes > worker->room_bytes) {
+            demand_note_load(table->input->state, table->input->view->now_ns);
+        }
         worker->room_bytes -= bytes <= worker->room_bytes ? bytes : 0;
         if (!table->prices.original) { /* As published, it counts as absent. */
             model_set_add(&worker->held, kind->models[i]);
@@ -255,6 +260,7 @@ void compass_plan(
     table.input = input;
     table.job = job;
     table.graph = job->graph;
+    demand_note_job(input->state, job->graph, input->view->now_ns);
     open_table(&table);
     if (table.count == 0 || !can_run_all(&table)) {
         return;

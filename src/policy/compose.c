@@ -458,6 +458,16 @@ void policy_dispatch(
     }
 }
 
+int64_t policy_eviction_ns(
+    const struct policy_seat *seat, const struct workflow_task *task, uint32_t worker,
+    int64_t absent_ns)
+{
+    const struct policy *policy = seat->set->roles[ROLE_PLACE].policy;
+    return policy == NULL || policy->eviction_ns == NULL
+               ? absent_ns
+               : policy->eviction_ns(&seat->inputs[ROLE_PLACE], task, worker, absent_ns);
+}
+
 uint32_t policy_steal(struct policy_seat *seat, uint32_t worker)
 {
     const struct policy *policy = policy_at(seat, ROLE_STEAL);

@@ -142,6 +142,9 @@ static inline void policy_dispatch_head(uint32_t head_items, struct dispatch_ans
 }
 void policy_dispatch(
     struct policy_seat *seat, const struct queue_facts *queue, struct dispatch_answer *answer_out);
+int64_t policy_eviction_ns(
+    const struct policy_seat *seat, const struct workflow_task *task, uint32_t worker,
+    int64_t absent_ns);
 uint32_t policy_steal(struct policy_seat *seat, uint32_t worker);
 uint32_t policy_victim(struct policy_seat *seat, const struct cache_facts *cache);
 uint32_t policy_prefetch(struct policy_seat *seat, const struct cache_facts *cache);

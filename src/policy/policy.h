@@ -86,6 +86,14 @@ struct policy {
      */
     bool (*pools)(const double *options);
 
+    /*
+     * What it costs others that such a worker has no room for the models of @task and loads them
+     * all the same, which takes @absent_ns. Default: as much again, for what leaves.
+     */
+    int64_t (*eviction_ns)(
+        const struct policy_input *input, const struct workflow_task *task, uint32_t worker,
+        int64_t absent_ns);
+
     /* Prepare the state, which is zeroed. Default: leave it so. */
     void (*init)(const struct policy_input *input);
 

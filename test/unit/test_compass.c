@@ -5,6 +5,7 @@
  *
  * Covers: src/policy/compass_cache.c, src/policy/compass_cost.c, src/policy/compass_siblings.c
  */
+#include "policy/demand.h"
 #include "policy_fixture.h"
 
 enum { A = 1, B = 2, C = 3, PLANNERS = 64 };
@@ -133,6 +134,62 @@ static void a_load_hides_behind_the_queue(void **state)
     cluster_hold(&cluster, 1, A);
     assert_int_equal(plan_one(&cluster, CORRECTED), 0);
     assert_int_equal(plan_one(&cluster, ORIGINAL), 1); /* Counts queue and load one by one. */
+    cluster_deinit(&cluster);
+}
+
+/* As a load, but nothing hides it. */
+static void a_longer_first_run_does_not_hide_behind_the_queue(void **state)
+{
+    (void)state;
+    struct cluster cluster;
+    init(&cluster, 2);
+    one_task(&cluster, A);
+    busy(&cluster, 0, LOAD_NS, 0);
+    busy(&cluster, 1, LOAD_NS + 500, 0);
+    cluster_hold(&cluster, 1, A);
+    cluster.profile->models[A].curves[0].first_run_ns = 400;
+    assert_int_equal(plan_one(&cluster, CORRECTED), 0);
+    cluster.profile->models[A].curves[0].first_run_ns = 1200; /* Of which half is forgiven. */
+    assert_int_equal(plan_one(&cluster, CORRECTED), 1);
+    cluster_deinit(&cluster);
+}
+
+/* Let two workers hold what is used often and seldom, and place @count jobs, a run apart. */
+static void use_often(struct cluster *cluster, uint32_t count)
+{
+    uint16_t placement[1];
+    for (uint32_t i = 0; i < count; i++) {
+        cluster->view.now_ns += RUN_NS;
+        cluster_place_job(cluster, placement);
+    }
+}
+
+/* C has to be loaded, to one of two idle workers that are full: B, or A, which is used often. */
+static void what_is_used_often_is_kept(void **state)
+{
+    (void)state;
+    struct cluster cluster;
+    init(&cluster, 2);
+    one_task(&cluster, A);
+    cluster_hold(&cluster, 0, A);
+    cluster_hold(&cluster, 1, B);
+    fill(&cluster, 0);
+    fill(&cluster, 1);
+    cluster_seat(&cluster, "compass:jitter=0:keep=1");
+    use_often(&cluster, 20);
+    struct workflow_task *task = (struct workflow_task *)&cluster.graph->tasks[0];
+    task->run = C;
+    task->models[0] = C;
+    struct demand *demand = cluster.seat.inputs[ROLE_PLACE].state;
+    for (int64_t i = 0; i < 4; i++) { /* B was asked for long ago, and loads are rare. */
+        demand_note_load(demand, cluster.view.now_ns - (4 - i) * 100 * RUN_NS);
+    }
+    uint16_t placement[1];
+    cluster_place_job(&cluster, placement);
+    assert_int_equal(placement[0], 1);
+    cluster_seat(&cluster, CORRECTED); /* Which does not look: the first of two. */
+    cluster_place_job(&cluster, placement);
+    assert_int_equal(placement[0], 0);
     cluster_deinit(&cluster);
 }
 
@@ -622,6 +679,8 @@ int main(void)
         cmocka_unit_test(queues_count_promises_and_loads),
         cmocka_unit_test(own_plans_count_before_rows_show_them),
         cmocka_unit_test(a_load_hides_behind_the_queue),
+        cmocka_unit_test(a_longer_first_run_does_not_hide_behind_the_queue),
+        cmocka_unit_test(what_is_used_often_is_kept),
         cmocka_unit_test(a_model_planned_for_this_job_is_there),
         cmocka_unit_test(models_past_the_64th_are_seen),
         cmocka_unit_test(run_times_are_those_of_the_device),

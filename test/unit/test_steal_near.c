@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "base/attributes.h"
 #include "lone_node.h"
 #include "node/inside.h"
 #include "node/rows.h"
@@ -135,15 +136,25 @@ static void what_waits_elsewhere_goes_first_if_it_is_before(void **state)
     expect_settled(&lone, 4);
 }
 
-/* Let the first worker run model A while another task for it waits, and loads take @load_ms. */
-static void wait_for_a(struct lone *lone, uint64_t load_ms)
+/*
+ * Let the first worker run model A while another task for it waits; loads take @load_ms, and first
+ * runs @first_ms more than the 10 ms of others. The second worker has @memory.
+ */
+static void wait_for(struct lone *lone, uint64_t load_ms, int64_t first_ms, uint64_t memory)
 {
     open_two(lone, &pooled);
-    lone->profile->models[MODEL_A].load_bytes = MB(load_ms); /* A run takes 10 ms. */
+    lone->fleet->workers[1].memory_bytes = memory;
+    lone->profile->models[MODEL_A].load_bytes = MB(load_ms);
+    lone->profile->models[MODEL_A].curves[0].first_run_ns = MS(first_ms);
     (void)lone_request(lone, FLOW_A);
     lone_load_done(lone, WEFT_OK);
     assert_int_equal(lone_count(lone, EFFECT_LAUNCH), 1);
     (void)lone_request(lone, FLOW_A);
+}
+
+static void wait_for_a(struct lone *lone, uint64_t load_ms)
+{
+    wait_for(lone, load_ms, /* first_ms */ 0, MB(200));
 }
 
 static void a_load_that_takes_longer_than_the_wait_is_not_worth_it(void **state)
@@ -156,6 +167,63 @@ static void a_load_that_takes_longer_than_the_wait_is_not_worth_it(void **state)
     wait_for_a(&lone, /* load_ms */ 9);
     assert_int_equal(lone_find(&lone, EFFECT_LOAD)->load.worker, 1);
     expect_settled(&lone, 2);
+}
+
+/* The wait is for a first run itself: of 13 ms, and a load and another first run take less. */
+static void what_the_first_run_takes_longer_counts_as_well(void **state)
+{
+    (void)state;
+    struct lone lone;
+    wait_for(&lone, /* load_ms */ 9, /* first_ms */ 3, MB(200));
+    assert_int_equal(lone_find(&lone, EFFECT_LOAD)->load.worker, 1);
+    expect_settled(&lone, 2);
+    wait_for(&lone, /* load_ms */ 11, /* first_ms */ 3, MB(200));
+    assert_int_equal(lone_count(&lone, EFFECT_LOAD), 0);
+    expect_settled(&lone, 2);
+}
+
+/* Let B be alone in the memory of the second worker, while A runs and another A waits. */
+static void wait_beside_b(struct lone *lone, const struct policy *policy, uint64_t load_ms)
+{
+    open_two(lone, policy);
+    lone->fleet->workers[1].memory_bytes = MB(50);
+    lone->profile->models[MODEL_A].load_bytes = MB(load_ms);
+    (void)lone_request(lone, FLOW_A);
+    lone_load_done(lone, WEFT_OK);
+    (void)lone_request(lone, FLOW_B);
+    lone_load_done(lone, WEFT_OK);
+    end_second(lone);
+    (void)lone_request(lone, FLOW_A);
+}
+
+static int64_t much(
+    ATTR_UNUSED const struct policy_input *input, ATTR_UNUSED const struct workflow_task *task,
+    ATTR_UNUSED uint32_t worker, ATTR_UNUSED int64_t absent_ns)
+{
+    return MS(1000);
+}
+
+/* What a model costs that has to leave, and will have to come back. */
+static void a_load_that_makes_another_model_leave_costs_more(void **state)
+{
+    static const struct policy apart_by_turns = {
+        .name = "in-turn", .place_job = place_in_turn, .pools = always};
+    static const struct policy dear = {
+        .name = "dear", .place_job = place_in_turn, .pools = always, .eviction_ns = much};
+    (void)state;
+    struct lone lone;
+    next_place = 0;
+    wait_beside_b(&lone, &apart_by_turns, /* load_ms */ 6); /* Twice that is more than 10 ms. */
+    assert_int_equal(lone_count(&lone, EFFECT_UNLOAD), 0);
+    expect_settled(&lone, 3);
+    next_place = 0;
+    wait_beside_b(&lone, &apart_by_turns, /* load_ms */ 4);
+    assert_int_equal(lone_find(&lone, EFFECT_UNLOAD)->load.worker, 1);
+    expect_settled(&lone, 3);
+    next_place = 0;
+    wait_beside_b(&lone, &dear, /* load_ms */ 4); /* The policy knows better. */
+    assert_int_equal(lone_count(&lone, EFFECT_UNLOAD), 0);
+    expect_settled(&lone, 3);
 }
 
 static void what_cannot_run_there_stays(void **state)
@@ -268,6 +336,8 @@ int main(void)
         cmocka_unit_test(the_first_in_line_goes_first),
         cmocka_unit_test(what_waits_elsewhere_goes_first_if_it_is_before),
         cmocka_unit_test(a_load_that_takes_longer_than_the_wait_is_not_worth_it),
+        cmocka_unit_test(what_the_first_run_takes_longer_counts_as_well),
+        cmocka_unit_test(a_load_that_makes_another_model_leave_costs_more),
         cmocka_unit_test(what_cannot_run_there_stays),
         cmocka_unit_test(a_node_that_drains_leaves_tasks_where_they_are),
         cmocka_unit_test(an_idle_worker_takes_part_in_a_batch),
