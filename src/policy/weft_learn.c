@@ -3,8 +3,12 @@
 #include "base/hash.h"
 #include "base/numbers.h"
 
-/* A new value counts one part in this many. */
-enum { CONFIG_WEIGHT = 8, WORKER_WEIGHT = 2 };
+/* A new value counts one part in this many; of a queue the first ones more. */
+enum { QUEUE_WEIGHT = 16, CONFIG_WEIGHT = 8, WORKER_WEIGHT = 2 };
+
+/* Of a queue with fewer batches nothing is said about workers: it may be the profile that is wrong.
+ */
+enum { QUEUE_KNOWN = 8 };
 
 /* A ratio that is off by less than one part in this many may be chance. */
 enum { CONFIG_DOUBT = 16, WORKER_DOUBT = 4 };
@@ -18,6 +22,11 @@ static uint32_t config_at(uint32_t queue, uint32_t device, struct config config)
     hash = hash_mix(hash, config.batch);
     hash = hash_mix(hash, config.cpu);
     return (uint32_t)(hash_mix(hash, config.gpu) % WEFT_LEARN_CONFIGS);
+}
+
+static uint32_t queue_at(uint32_t queue, uint32_t device)
+{
+    return (uint32_t)(hash_mix(queue, device) % WEFT_LEARN_QUEUES);
 }
 
 /* The ratio of a worker, which fades. */
@@ -45,17 +54,26 @@ void weft_learn_note(
     int64_t now_ns)
 {
     struct weft_learnt_worker *worker = &learn->workers[batch->worker % WEFT_LEARN_WORKERS];
+    struct weft_learnt_queue *queue = &learn->queues[queue_at(batch->queue, batch->device)];
     int32_t *config = &learn->configs[config_at(batch->queue, batch->device, batch->config)];
     const int64_t took =
         min_i64(run_ns, DURATION_NS_MAX / WEFT_LEARN_ONE) * WEFT_LEARN_ONE / max_i64(planned_ns, 1);
     const int64_t of_worker = worker_ratio(learn, batch->worker, now_ns);
+    const int64_t of_queue = WEFT_LEARN_ONE + queue->ratio;
     const int64_t of_config = WEFT_LEARN_ONE + *config;
-    const int64_t new_worker = bounded(took * WEFT_LEARN_ONE / of_config);
-    const int64_t new_config = bounded(took * WEFT_LEARN_ONE / of_worker);
-    worker->ratio =
-        (int32_t)(of_worker - WEFT_LEARN_ONE + (new_worker - of_worker) / WORKER_WEIGHT);
-    worker->at_ns = now_ns;
+    const int64_t here = bounded(took * WEFT_LEARN_ONE / of_worker); /* As if elsewhere. */
+    const int64_t new_queue = bounded(here * WEFT_LEARN_ONE / of_config);
+    const int64_t new_config = bounded(here * WEFT_LEARN_ONE / of_queue);
+    const int64_t new_worker =
+        bounded(took * WEFT_LEARN_ONE / max_i64(of_queue * of_config / WEFT_LEARN_ONE, 1));
+    queue->count += queue->count < QUEUE_WEIGHT ? 1 : 0;
+    queue->ratio += (int32_t)((new_queue - of_queue) / queue->count);
     *config += (int32_t)((new_config - of_config) / CONFIG_WEIGHT);
+    if (queue->count >= QUEUE_KNOWN) {
+        worker->ratio =
+            (int32_t)(of_worker - WEFT_LEARN_ONE + (new_worker - of_worker) / WORKER_WEIGHT);
+        worker->at_ns = now_ns;
+    }
 }
 
 int64_t weft_learnt_worker(const struct weft_learn *learn, uint32_t worker, int64_t now_ns)
@@ -66,8 +84,9 @@ int64_t weft_learnt_worker(const struct weft_learn *learn, uint32_t worker, int6
 int64_t weft_learnt_config(
     const struct weft_learn *learn, uint32_t queue, uint32_t device, struct config config)
 {
-    const int64_t ratio = WEFT_LEARN_ONE + learn->configs[config_at(queue, device, config)];
-    return believed(ratio, CONFIG_DOUBT);
+    const int64_t of_queue = WEFT_LEARN_ONE + learn->queues[queue_at(queue, device)].ratio;
+    const int64_t of_config = WEFT_LEARN_ONE + learn->configs[config_at(queue, device, config)];
+    return believed(of_queue * of_config / WEFT_LEARN_ONE, CONFIG_DOUBT);
 }
 
 int64_t weft_learnt_more_ns(int64_t planned_ns, int64_t of_config, int64_t of_worker)

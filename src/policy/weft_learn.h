@@ -2,8 +2,11 @@
  * weft_learn.h - how batches turned out, beside what was planned.
  *
  * A home hears when each of its batches has ended. From that it learns how many times longer than
- * measured a config takes, and how many times longer everything takes on a worker, which it
- * forgets after a while. What is learnt lies in tables by hash: two that meet there share it.
+ * measured a queue takes on a kind of device, whatever the config, how many times longer still one
+ * of its configs takes, and how many times longer everything takes on a worker, which it forgets
+ * after a while. A config that has not run yet takes what its queue takes: a profile that is wrong
+ * is mostly wrong about the model. What is learnt lies in tables by hash: two that meet there share
+ * it.
  */
 #ifndef POLICY_WEFT_LEARN_H
 #define POLICY_WEFT_LEARN_H
@@ -11,6 +14,7 @@
 #include "policy/policy.h"
 
 enum {
+    WEFT_LEARN_QUEUES = 256,
     WEFT_LEARN_CONFIGS = 1024,
     WEFT_LEARN_WORKERS = 256,
     WEFT_LEARN_ONE = 256, /* A ratio of 1. */
@@ -24,8 +28,15 @@ struct weft_learnt_worker {
     int32_t ratio; /* Less WEFT_LEARN_ONE. */
 };
 
+/* Of all configs of a queue on a kind of device. */
+struct weft_learnt_queue {
+    int32_t ratio;  /* Less WEFT_LEARN_ONE. */
+    uint32_t count; /* Batches that it was learnt from. */
+};
+
 /* All zero: nothing was learnt. */
 struct weft_learn {
+    struct weft_learnt_queue queues[WEFT_LEARN_QUEUES];
     int32_t configs[WEFT_LEARN_CONFIGS]; /* Likewise. */
     struct weft_learnt_worker workers[WEFT_LEARN_WORKERS];
 };

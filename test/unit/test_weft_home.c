@@ -184,6 +184,12 @@ static void a_slow_worker_is_avoided(void **state)
         .completed = true,
     };
     assert_int_equal(before.workers[0], 0);
+    struct ended_facts usual = ended;
+    usual.run_ns = before.configs[0].gpu == 1 ? 100 * MS : 62 * MS; /* As measured. */
+    for (uint32_t i = 0; i < 8; i++) { /* Or it may be the profile that is wrong. */
+        usual.worker = 1 + i % 3;
+        policy_ended(&cluster.seat, &usual);
+    }
     policy_ended(&cluster.seat, &ended);
     assert_int_equal(home_ask(&cluster, &queue).workers[0], 1);
     cluster_seat(&cluster, "weft:learn=0");
@@ -224,6 +230,26 @@ static void what_is_learnt_of_a_worker_fades(void **state)
     assert_in_range(learnt_ns(&learn, &other, 3 * later_ns), 150 * MS, 210 * MS);
 }
 
+/* A profile that is wrong is mostly wrong about the model: other configs need not be tried. */
+static void a_config_that_has_not_run_takes_what_its_queue_takes(void **state)
+{
+    (void)state;
+    static struct weft_learn learn;
+    struct weft_batch batch = {.queue = 3, .config = {.batch = 1, .gpu = 1}};
+    for (uint32_t i = 0; i < 20; i++) {
+        batch.worker = i % 4;
+        weft_learn_note(&learn, &batch, 100 * MS, 200 * MS, i);
+    }
+    const struct weft_batch untried = {
+        .queue = 3, .worker = 9, .config = {.batch = 4, .cpu = 2, .gpu = 7}};
+    const struct weft_batch other = {.queue = 4, .worker = 9, .config = {.batch = 1, .gpu = 1}};
+    assert_in_range(learnt_ns(&learn, &untried, 20), 180 * MS, 220 * MS);
+    assert_int_equal(learnt_ns(&learn, &other, 20), 100 * MS);
+    for (uint32_t i = 0; i < 4; i++) { /* It is not the workers that are slow. */
+        assert_int_equal(weft_learnt_worker(&learn, i, 20), WEFT_LEARN_ONE);
+    }
+}
+
 static void models_in_use_are_copied_into_free_memory(void **state)
 {
     (void)state;
@@ -256,6 +282,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(haste_is_bought_where_plans_fail, setup, teardown),
         cmocka_unit_test_setup_teardown(a_slow_worker_is_avoided, setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_learnt_of_a_worker_fades, setup, teardown),
+        cmocka_unit_test_setup_teardown(
+            a_config_that_has_not_run_takes_what_its_queue_takes, setup, teardown),
         cmocka_unit_test_setup_teardown(models_in_use_are_copied_into_free_memory, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
