@@ -6,7 +6,6 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <sys/prctl.h>
 
 struct waker {
     pthread_t thread;
@@ -19,7 +18,6 @@ static atomic_bool is_here_expected;
 static void *be_woken(void *context)
 {
     struct waker *waker = context;
-    (void)prctl(PR_SET_NAME, "weft-waker");
     while (!atomic_load_explicit(&waker->has_ended, memory_order_acquire)) {
         (void)sem_wait(&waker->bell); /* If a signal ends it, it was woken, too. */
     }
@@ -51,6 +49,7 @@ struct waker *waker_create(void)
         free(waker);
         return NULL;
     }
+    (void)pthread_setname_np(waker->thread, "weft-waker"); /* From the start, for whoever looks. */
     return waker;
 }
 
