@@ -4,10 +4,12 @@
 
 #include <dirent.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/types.h>
+#include <time.h>
 
 /* The line of @file of @thread that begins with @start, without it, in @line; "" if none does. */
 static inline const char *thread_line(
@@ -55,6 +57,19 @@ static inline pid_t thread_called(const char *name)
         (void)closedir(folder);
     }
     return found;
+}
+
+/* Whether the thread called @name, which was joined, has gone: the system shows it a while longer.
+ */
+static inline bool thread_has_gone(const char *name)
+{
+    const struct timespec pause = {.tv_nsec = 1000000};
+    uint32_t tries = 0;
+    while (thread_called(name) != 0 && tries < 10000) {
+        (void)nanosleep(&pause, NULL);
+        tries++;
+    }
+    return tries < 10000;
 }
 
 #endif /* UNIT_THREAD_SEEN_H */
