@@ -85,9 +85,12 @@ static bool add_node(struct reader *reader, enum json_kind kind, uint32_t *place
 /* Behind the closing quote of the string at @at; NULL if there is none. */
 static const char *skip_string(const char *at, const char *end)
 {
+    const char *quote = NULL; /* The next one: looked for again only once it is passed. */
     at++;
     while (at < end) {
-        const char *quote = memchr(at, '"', (size_t)(end - at));
+        if (quote == NULL || quote < at) {
+            quote = memchr(at, '"', (size_t)(end - at));
+        }
         const char *slash = quote == NULL ? NULL : memchr(at, '\\', (size_t)(quote - at));
         if (slash == NULL) {
             return quote == NULL ? NULL : quote + 1;

@@ -164,6 +164,29 @@ static void names_differ_however_many(ATTR_UNUSED void **state)
     }
 }
 
+/* Each once looked for the end of the string, so that four megabytes took minutes. */
+static void a_string_of_escapes_alone_is_stepped_over_in_one_go(ATTR_UNUSED void **state)
+{
+    enum { ESCAPES = 2 << 20 };
+    static const char head[] = "{\"inputs\":[{\"data\":[\"";
+    static const char tail[] = "\"]}]}";
+    const size_t size = sizeof(head) - 1 + 2 * (size_t)ESCAPES + sizeof(tail) - 1;
+    char *text = malloc(size);
+    assert_non_null(text);
+    memcpy(text, head, sizeof(head) - 1);
+    for (uint32_t i = 0; i < ESCAPES; i++) {
+        memcpy(text + sizeof(head) - 1 + 2 * (size_t)i, "\\n", 2);
+    }
+    memcpy(text + size - (sizeof(tail) - 1), tail, sizeof(tail) - 1);
+    struct json_tree tree;
+    const char *cause = NULL;
+    assert_int_equal(json_tree_read(text, size, &tree, &cause), WEFT_OK);
+    assert_int_equal(tree.count, 4); /* The request, its inputs, one of them, and its data. */
+    assert_int_equal(tree.nodes[3].text_bytes, 2 * (size_t)ESCAPES + 4);
+    json_tree_deinit(&tree);
+    free(text);
+}
+
 static void what_is_beside_data_has_a_bound(ATTR_UNUSED void **state)
 {
     static const char before[] = "{\"inputs\":[{\"data\":[";
@@ -238,6 +261,7 @@ int main(void)
         cmocka_unit_test(only_the_data_of_inputs_is_not_read),
         cmocka_unit_test(what_is_not_json_is_refused),
         cmocka_unit_test(names_differ_however_many),
+        cmocka_unit_test(a_string_of_escapes_alone_is_stepped_over_in_one_go),
         cmocka_unit_test(what_is_beside_data_has_a_bound),
         cmocka_unit_test(jansson_reads_the_same),
     };
