@@ -9,8 +9,9 @@
  * only promised to a worker then counts the less the longer the queues are, as the task comes
  * before it. In a fork with more branches than workers the other branches count in full. Eviction
  * takes what is needed last, and of what no task needs the cheapest to bring back for the time it
- * has been idle. Source: Compass (arXiv 2402.17652) as rebuilt from its authors' code; `original=1`
- * keeps that code's behaviour: queues without loads and reservations, fetches that wait for the
+ * has been idle.
+ * Source: Compass (arXiv 2402.17652) as rebuilt from its authors' code; `original=1` keeps
+ * that code's behaviour: queues without loads and reservations, fetches that wait for the
  * worker, a model planned for this job counted as absent, 64 models, one kind of device,
  * joins never moved, adjustment that pays nothing for the copies it makes.
  * Ignores: deadlines, batches, shares, congestion of links.
@@ -242,8 +243,7 @@ static int64_t eviction_ns(
         .held = compass_held(&prices, view_cache(input->view, worker)),
     };
     const struct compass_task task = {.input = input, .kind = kind};
-    return absent_ns / 64 * prices.eviction_64ths +
-           (prices.keep_64ths > 0 ? compass_loss_ns(&prices, &task, &believed) : 0);
+    return compass_eviction_ns(&prices, &task, &believed, absent_ns);
 }
 
 static bool pools(const double *values)

@@ -171,6 +171,15 @@ int64_t compass_loss_ns(
     const struct compass_prices *prices, const struct compass_task *task,
     const struct compass_worker *worker);
 
+/* What it costs others that @worker, without room, loads models of @task, worth @absent_ns. */
+static inline int64_t compass_eviction_ns(
+    const struct compass_prices *prices, const struct compass_task *task,
+    const struct compass_worker *worker, int64_t absent_ns)
+{
+    return absent_ns / 64 * prices->eviction_64ths +
+           (prices->keep_64ths > 0 ? compass_loss_ns(prices, task, worker) : 0);
+}
+
 /* What counts as being on a worker. As published, 64 models have a bit. */
 struct model_set compass_held(const struct compass_prices *prices, const struct row_cache *cache);
 
@@ -230,13 +239,9 @@ static inline struct compass_cost compass_weigh(
     }
     const int64_t wait_ns = compass_later(worker->arrive_ns + load_ns - ready_ns, 0) + first_run_ns;
     cost.end_ns += wait_ns;
-    cost.score_ns = cost.end_ns;
-    if (bytes <= worker->room_bytes) {
-        cost.score_ns -= wait_ns / 64 * prices->spread_64ths;
-        return cost;
-    }
-    cost.score_ns += absent_ns / 64 * prices->eviction_64ths;
-    cost.score_ns += prices->keep_64ths > 0 ? compass_loss_ns(prices, task, worker) : 0;
+    cost.score_ns = cost.end_ns + (bytes > worker->room_bytes
+                                       ? compass_eviction_ns(prices, task, worker, absent_ns)
+                                       : -(wait_ns / 64 * prices->spread_64ths));
     return cost;
 }
 

@@ -213,7 +213,7 @@ static void take(struct table *table, uint32_t number, const struct choice *choi
         if (model_set_has(&worker->held, kind->models[i])) {
             continue;
         }
-        if (bytes > worker->room_bytes) {
+        if (table->prices.keep_64ths > 0 && bytes > worker->room_bytes) {
             demand_note_load(table->input->state, table->input->view->now_ns);
         }
         worker->room_bytes -= bytes <= worker->room_bytes ? bytes : 0;
@@ -260,7 +260,9 @@ void compass_plan(
     table.input = input;
     table.job = job;
     table.graph = job->graph;
-    demand_note_job(input->state, job->graph, input->view->now_ns);
+    if (input->options[COMPASS_KEEP] > 0) {
+        demand_note_job(input->state, job->graph, input->view->now_ns);
+    }
     open_table(&table);
     if (table.count == 0 || !can_run_all(&table)) {
         return;
