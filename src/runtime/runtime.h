@@ -194,8 +194,10 @@ void runtime_run_manual(struct runtime *runtime);
 /* Make runtime_run() return soon. From any thread. */
 void runtime_stop(struct runtime *runtime);
 
-/* A tensor for a request. @contents may be NULL; they are given back with @give_back, unless that
- * is NULL, when they are no longer needed. */
+/*
+ * A tensor for a request. @contents may be NULL; they are given back with @give_back,
+ * unless that is NULL, when they are no longer needed.
+ */
 struct handle runtime_tensor(
     struct runtime *runtime, void *contents, uint64_t bytes, void (*give_back)(void *contents));
 
@@ -222,6 +224,8 @@ struct runtime_counts {
 };
 
 struct runtime_counts runtime_counts(const struct runtime *runtime);
+
+/* What its engine has counted. */
 void runtime_engine_counts(const struct runtime *runtime, struct engine_counts *counts_out);
 
 #endif /* RUNTIME_RUNTIME_H */

@@ -17,6 +17,7 @@ enum { KEY_FIRST, KEY_ZERO };
 static int64_t early_key(int64_t at_ns)
 {
     ASSERT(at_ns >= 0);
+    ASSERT(at_ns < INT64_MAX);
     return KEY_ZERO + 2 * min_i64(at_ns, AT_NS_MAX);
 }
 

@@ -61,7 +61,7 @@ static void what_is_early_comes_first_at_its_time(ATTR_UNUSED void **state)
     add(&timeline, 8, 0, false);
     timeline_add_early(&timeline, 9, &early[0]);
     timeline_add_early(&timeline, 9, &early[1]);
-    timeline_add_early(&timeline, INT64_MAX, &early[2]);
+    timeline_add_early(&timeline, INT64_MAX - 1, &early[2]);
     for (uint64_t token = 0; token <= 4; token++) {
         const int64_t at_ns = timeline_next_ns(&timeline);
         assert_true(token == 4 ? at_ns > INT64_MAX / 4 : at_ns == (token == 0 ? 8 : 9));
