@@ -73,6 +73,9 @@ enum weft_status repository_load(
 /* Release @repository. NULL is allowed. */
 void repository_destroy(struct repository *repository);
 
+/* The version that the folder called @name holds; 0: it holds none. */
+uint32_t repository_version(const char *name);
+
 /* Whether there is a folder at @path, rather than a file or nothing. */
 bool repository_is_folder(const char *path);
 

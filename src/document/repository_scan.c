@@ -90,14 +90,19 @@ static bool is_workflow_file(const struct folder_entry *entry)
             ends_with(entry->name, "." REPOSITORY_WORKFLOW_FILE));
 }
 
+uint32_t repository_version(const char *name)
+{
+    if (name[0] < '1' || name[0] > '9' || strlen(name) > 9 ||
+        name[strspn(name, "0123456789")] != '\0') {
+        return 0;
+    }
+    return (uint32_t)strtoul(name, NULL, 10);
+}
+
 /* The number of a version folder; 0 if @entry is none. */
 static uint32_t version_of(const struct folder_entry *entry)
 {
-    if (!entry->is_folder || entry->name[0] < '1' || entry->name[0] > '9' ||
-        strlen(entry->name) > 9 || entry->name[strspn(entry->name, "0123456789")] != '\0') {
-        return 0;
-    }
-    return (uint32_t)strtoul(entry->name, NULL, 10);
+    return entry->is_folder ? repository_version(entry->name) : 0;
 }
 
 static void note_document(struct repository_scan *scan, const struct folder_entry *entry)

@@ -12,9 +12,8 @@ static const char *slash_before(const char *path, const char *end)
     return *end == '/' ? end : NULL;
 }
 
-bool artifact_path(const struct artifact *artifact, uint32_t version, char *out, size_t room)
+bool artifact_path(const char *path, uint32_t version, char *out, size_t room)
 {
-    const char *path = artifact->path;
     const char *name = slash_before(path, path + strlen(path));
     const char *folder = name == NULL ? NULL : slash_before(path, name);
     if (version == 0 || folder == NULL) {

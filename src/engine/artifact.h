@@ -50,10 +50,10 @@ struct artifacts {
 };
 
 /*
- * The file of @version of @artifact, which lies in a folder of that name beside the one of the
- * table; 0 is that itself. False if there is no room for it.
+ * The file of @version of the model at @path, which lies in a folder of that name beside the one
+ * of @path; 0 is that itself. False if there is no room for it.
  */
-bool artifact_path(const struct artifact *artifact, uint32_t version, char *out, size_t room);
+bool artifact_path(const char *path, uint32_t version, char *out, size_t room);
 
 /* Which of @versions @edition means; ARTIFACT_VERSIONS_MAX: none. */
 uint32_t artifact_version_at(const struct artifact_versions *versions, uint32_t edition);

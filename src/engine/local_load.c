@@ -63,7 +63,7 @@ static enum weft_status load_version(
             return WEFT_OK;
         }
     }
-    if (!artifact_path(artifact, version, path, sizeof(path))) {
+    if (!artifact_path(artifact->path, version, path, sizeof(path))) {
         return error_set(error, WEFT_LIMIT, "%s: its path is too long", artifact->path);
     }
     const uint32_t place = local_place(number, version);

@@ -25,9 +25,7 @@ bool edition_has_versions(const struct repository *repository, uint32_t model)
 bool edition_path(
     const struct repository *repository, uint32_t model, uint32_t version, char *out, size_t room)
 {
-    char *path = (char *)(uintptr_t)repository->files[model].path; /* It is only read. */
-    const struct artifact artifact = {.kind = ARTIFACT_ONNX, .path = path};
-    return artifact_path(&artifact, version, out, room);
+    return artifact_path(repository->files[model].path, version, out, room);
 }
 
 static bool has_bit(const struct edition *edition, uint32_t bit)
@@ -131,15 +129,10 @@ uint32_t edition_find_version(const struct repository *repository, uint32_t mode
     DIR *folder = opendir(path);
     for (const struct dirent *at = folder == NULL ? NULL : readdir(folder); at != NULL;
          at = readdir(folder)) {
-        char *end = NULL;
-        const unsigned long version = strtoul(at->d_name, &end, 10);
-        if (at->d_name[0] < '1' || at->d_name[0] > '9' || *end != '\0' || version <= highest ||
-            version > UINT32_MAX) {
-            continue;
-        }
-        if (edition_path(repository, model, (uint32_t)version, path, sizeof(path)) &&
+        const uint32_t version = repository_version(at->d_name);
+        if (version > highest && edition_path(repository, model, version, path, sizeof(path)) &&
             access(path, R_OK) == 0) {
-            highest = (uint32_t)version;
+            highest = version;
         }
     }
     if (folder != NULL) {
