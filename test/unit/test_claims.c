@@ -9,10 +9,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "lone_node.h"
+#include "lone_claim.h"
 #include "node/inside.h"
-
-enum { HOME = 1, HOLDER = 2 }; /* The other two nodes, and their workers. */
 
 static const struct job_id first = {.node = HOLDER, .number = 1};
 static const struct job_id second = {.node = HOLDER, .number = 2};
@@ -21,25 +19,6 @@ static void open_binding(struct lone *lone)
 {
     const struct lone_options options = {.policy = policy_find("first-fit")};
     lone_open(lone, &options);
-}
-
-/* Task @index of @count of a claim with the whole device. */
-static struct message claim_of(
-    struct lone *lone, struct job_id job, enum lone_workflow workflow, uint32_t index,
-    uint32_t count)
-{
-    struct message message = lone_message(lone, MESSAGE_CLAIM, job, workflow, /* task */ 0);
-    message.from = HOME;
-    message.claim = (struct message_claim){
-        .number = 7,
-        .index = index,
-        .count = count,
-        .items = count,
-        .batch = count,
-        .gpu = 1,
-        .holder = HOLDER,
-    };
-    return message;
 }
 
 static void claim(

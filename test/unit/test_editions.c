@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "lone_node.h"
+#include "lone_claim.h"
 #include "node/keys.h"
 #include "node/keys_table.h"
 #include "view/editions.h"
@@ -147,29 +147,13 @@ static void an_owner_places_again_what_another_node_cannot_run(void **state)
     lone_close(&lone);
 }
 
-static struct message claim_of(struct lone *lone, struct job_id job, uint32_t index, uint32_t count)
-{
-    struct message message = lone_message(lone, MESSAGE_CLAIM, job, FLOW_A, /* task */ 0);
-    message.from = 1;
-    message.claim = (struct message_claim){
-        .number = 7,
-        .index = index,
-        .count = count,
-        .items = count,
-        .batch = count,
-        .gpu = 1,
-        .holder = 2,
-    };
-    return message;
-}
-
 static void a_claim_for_an_edition_that_is_not_here_is_declined(void **state)
 {
     (void)state;
     struct lone lone;
     lone_open(&lone, &(struct lone_options){.policy = policy_find("first-fit")});
     lone_editions(&lone, OLD, NEW);
-    const struct message claim = claim_of(&lone, job_of(NEW + 1, 1), 0, 1);
+    const struct message claim = claim_of(&lone, job_of(NEW + 1, 1), FLOW_A, 0, 1);
     lone_deliver(&lone, &claim);
     assert_int_equal(lone_sent(&lone, 1, MESSAGE_DECLINE)->outcome.reason, REASON_EDITION);
     assert_int_equal(lone.pools.grants.used, 0);
@@ -183,8 +167,8 @@ static void a_claim_that_mixes_editions_is_granted_for_the_first(void **state)
     struct lone lone;
     lone_open(&lone, &(struct lone_options){.policy = policy_find("first-fit")});
     lone_editions(&lone, OLD, NEW);
-    const struct message first = claim_of(&lone, job_of(OLD, 1), 0, 2);
-    const struct message second = claim_of(&lone, job_of(NEW, 2), 1, 2);
+    const struct message first = claim_of(&lone, job_of(OLD, 1), FLOW_A, 0, 2);
+    const struct message second = claim_of(&lone, job_of(NEW, 2), FLOW_A, 1, 2);
     lone_deliver(&lone, &first);
     assert_int_equal(lone_sent_count(&lone, 2, MESSAGE_PULL), 1);
     lone_deliver(&lone, &second);
