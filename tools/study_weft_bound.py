@@ -21,6 +21,7 @@ import subprocess
 import sys
 import tempfile
 
+import combined as workloads
 import weft_bound
 import yaml
 
@@ -172,8 +173,7 @@ def azure(folder):
 
 
 def combined(folder):
-    generator = ROOT / "scenarios/combined/generate.py"
-    subprocess.run([sys.executable, "-B", generator, folder, "3"], check=True)
+    workloads.make(folder, 3)
     for name in ("memory", "links", "both", "bursts", "wrong", "racks"):
         source = folder / f"{name}.yaml"
         rate = float(re.search(r"rate: ([0-9.]+)/s", source.read_text(encoding="utf-8")).group(1))

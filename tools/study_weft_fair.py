@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 
+import combined
 import yaml
 
 WEFT = os.environ.get("WEFT", "build/weft")
@@ -83,9 +84,8 @@ def print_row(title, cells):
 
 
 def main():
-    generator = pathlib.Path(__file__).parent.parent / "scenarios/combined/generate.py"
     with tempfile.TemporaryDirectory() as folder:
-        subprocess.run([sys.executable, "-B", generator, folder, "3"], check=True)
+        combined.make(folder, 3)
         paths = sorted(pathlib.Path(folder).glob("*.yaml"))
         paths = [path for path in paths if len(sys.argv) < 2 or path.stem in sys.argv[1:]]
         print_head()

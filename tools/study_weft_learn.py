@@ -21,7 +21,7 @@ import subprocess
 import sys
 import tempfile
 
-import yaml
+import combined
 
 WEFT = os.environ.get("WEFT", "build/weft")
 SEEDS = os.environ.get("SEEDS", "301..308")
@@ -126,18 +126,14 @@ def quarters(path):
 
 
 def main():
-    root = pathlib.Path(__file__).parent.parent
     print("| | " + " | ".join(f"`{policy}`" for policy in POLICIES) + " |")
     print("|---" * (len(POLICIES) + 1) + "|")
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        generator = root / "scenarios/combined/generate.py"
-        subprocess.run([sys.executable, "-B", generator, folder, "3"], check=True)
+        combined.make(folder, 3)
         for workload in sys.argv[1:] or WORKLOADS:
-            scenario = yaml.safe_load((folder / f"{workload}.yaml").read_text(encoding="utf-8"))
+            scenario, _ = combined.at_share(folder / f"{workload}.yaml", SHARE)
             truth = json.loads((folder / scenario["profile"]).read_text(encoding="utf-8"))
-            rate = SHARE * float(scenario["arrivals"]["rate"].removesuffix("/s"))
-            scenario["arrivals"]["rate"] = f"{rate:.3f}/s"
             scenario.update({"seeds": SEEDS, "truth": truth})
             for text, belief in BELIEFS.items():
                 rng = random.Random(f"{workload} {text}")

@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 
+import combined
 import yaml
 
 WEFT = os.environ.get("WEFT", "build/weft")
@@ -96,19 +97,14 @@ def met(path):
 
 
 def main():
-    root = pathlib.Path(__file__).parent.parent
     print("| | " + " | ".join(f"`{policy}`" for policy in POLICIES) + " |")
     print("|---" * (len(POLICIES) + 1) + "|")
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        generator = root / "scenarios/combined/generate.py"
-        subprocess.run([sys.executable, "-B", generator, folder, "3"], check=True)
+        combined.make(folder, 3)
         for workload in sys.argv[1:] or WORKLOADS:
             for trouble, change in TROUBLES.items():
-                text = (folder / f"{workload}.yaml").read_text(encoding="utf-8")
-                scenario = yaml.safe_load(text)
-                rate = SHARE * float(scenario["arrivals"]["rate"].removesuffix("/s"))
-                scenario["arrivals"]["rate"] = f"{rate:.3f}/s"
+                scenario, rate = combined.at_share(folder / f"{workload}.yaml", SHARE)
                 scenario.update({"jobs": JOBS, "seeds": SEEDS})
                 change(scenario, JOBS / rate)
                 path = folder / "changed.yaml"

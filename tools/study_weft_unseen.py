@@ -26,6 +26,8 @@ import subprocess
 import sys
 import tempfile
 
+import combined
+
 WEFT = os.environ.get("WEFT", "build/weft")
 FIRST = os.environ.get("FIRST", "401")
 JOBS = os.environ.get("JOBS", "300")
@@ -126,7 +128,6 @@ def print_row(title, path, rate, others):
 
 
 def main():
-    generator = pathlib.Path(__file__).resolve().parent.parent / "scenarios/combined/generate.py"
     known = {}
     if SHORT and pathlib.Path(SHORT).exists():
         known = json.loads(pathlib.Path(SHORT).read_text(encoding="utf-8"))
@@ -134,7 +135,7 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         for number in sys.argv[1:] or ("11", "12"):
             folder = pathlib.Path(name) / number
-            subprocess.run([sys.executable, "-B", generator, folder, number], check=True)
+            combined.make(folder, number)
             for path in sorted(folder.glob("*.yaml")):
                 text = path.read_text(encoding="utf-8")
                 named = float(re.search(r"rate: ([0-9.]+)/s", text).group(1))

@@ -1,0 +1,22 @@
+"""The workloads of scenarios/combined, as studies take them."""
+
+import pathlib
+import subprocess
+import sys
+
+import yaml
+
+GENERATOR = pathlib.Path(__file__).resolve().parent.parent / "scenarios/combined/generate.py"
+
+
+def make(folder, seed):
+    """Write the workloads of @seed into @folder."""
+    subprocess.run([sys.executable, "-B", GENERATOR, folder, str(seed)], check=True)
+
+
+def at_share(path, share):
+    """The scenario at @path, at @share of the rate that it names; and that rate."""
+    scenario = yaml.safe_load(path.read_text(encoding="utf-8"))
+    rate = share * float(scenario["arrivals"]["rate"].removesuffix("/s"))
+    scenario["arrivals"]["rate"] = f"{rate:.3f}/s"
+    return scenario, rate
