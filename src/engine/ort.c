@@ -5,12 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/error.h"
+#include "base/shipped.h"
 #include "engine/ort_memory.h"
-
-enum { FOLDERS_ABOVE_MAX = 4 };
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct ort library;
@@ -84,42 +82,12 @@ enum weft_status ort_check(
     return error_set(error, WEFT_FAILED, "%s: %s", what, said);
 }
 
-/* Load @path, if it can be read or is a bare name. NULL if that is not a library. */
+/* Load @path, which may be a bare name. NULL if that is not a library. */
 static void *try_path(const char *path)
 {
-    if (strchr(path, '/') != NULL && access(path, R_OK) != 0) {
-        return NULL;
-    }
     void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (handle != NULL) {
         (void)snprintf(library.path, sizeof(library.path), "%s", path);
-    }
-    return handle;
-}
-
-/* In the folder of the program, those above it, and where `make install` puts it. */
-static void *try_beside_program(void)
-{
-    char program[256];
-    const ssize_t length = readlink("/proc/self/exe", program, sizeof(program) - 1);
-    void *handle = NULL;
-    if (length <= 0) {
-        return NULL;
-    }
-    program[length] = '\0';
-    for (uint32_t i = 0; i <= FOLDERS_ABOVE_MAX && handle == NULL; i++) {
-        char *slash = strrchr(program, '/');
-        if (slash == NULL) {
-            break;
-        }
-        *slash = '\0';
-        char path[sizeof(program) + 64];
-        (void)snprintf(path, sizeof(path), "%s/deps/onnxruntime/libonnxruntime.so", program);
-        handle = try_path(path);
-        if (handle == NULL) {
-            (void)snprintf(path, sizeof(path), "%s/lib/weft/libonnxruntime.so", program);
-            handle = try_path(path);
-        }
     }
     return handle;
 }
@@ -128,6 +96,7 @@ static void *find_library(struct weft_error *error)
 {
     static const char *const names[] = {"libonnxruntime.so.1", "libonnxruntime.so"};
     const char *given = getenv("WEFT_ONNXRUNTIME");
+    char shipped[SHIPPED_PATH_BYTES];
     void *handle;
     if (given != NULL && *given != '\0') {
         handle = dlopen(given, RTLD_NOW | RTLD_LOCAL);
@@ -137,7 +106,7 @@ static void *find_library(struct weft_error *error)
         }
         return handle;
     }
-    handle = try_beside_program();
+    handle = shipped_find("onnxruntime/libonnxruntime.so", shipped) ? try_path(shipped) : NULL;
     for (uint32_t i = 0; i < sizeof(names) / sizeof(names[0]) && handle == NULL; i++) {
         handle = try_path(names[i]);
     }

@@ -1,11 +1,10 @@
 /*
  * ort.h - ONNX Runtime: the library, loaded at run time, and its one environment.
  *
- * The library is looked for once: where WEFT_ONNXRUNTIME says, else beside the program
- * (in deps/onnxruntime of its folder or of one above, or in ../lib/weft), else by name where
- * the system keeps libraries. It stays for the life of the process: it does not survive being
- * unloaded. A run uses the thread that asks for it and no other; nothing spins; nothing is
- * reported to anyone. Safe from any thread.
+ * The library is looked for once: where WEFT_ONNXRUNTIME says, else among what ships with the
+ * program (shipped.h), else by name where the system keeps libraries. It stays for the life of the
+ * process: it does not survive being unloaded. A run uses the thread that asks for it and no other;
+ * nothing spins; nothing is reported to anyone. Safe from any thread.
  */
 #ifndef ENGINE_ORT_H
 #define ENGINE_ORT_H
