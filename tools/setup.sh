@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Install the Debian packages that building and testing need, and only those that are missing;
-# then let fetch.sh fetch ONNX Runtime and fetch_models.py the models, which are not Debian
+# then let fetch.sh fetch ONNX Runtime and UCX, and fetch_models.py the models, which are not Debian
 # packages. Does nothing, and says so in one line each, when everything is there.
 set -eu
 
@@ -29,9 +29,8 @@ openssl             certificates, in tests of that
 curl                the examples of docs/SERVING.md, as a test
 python3             tools/ and the tests of them
 python3-yaml        the test of what docs/KUBERNETES.md shows
-python3-pip         downloads ONNX Runtime: tools/fetch.sh
+python3-pip         downloads ONNX Runtime and UCX: tools/fetch.sh
 wrk                 load for bench/peers, which compares Weft with other servers
-libucx0             the net ucx between machines: opened at run time, never linked
 etcd-server         the directory of clusters, in tests of it
 tmux                tests of what the demo shows on a terminal
 '

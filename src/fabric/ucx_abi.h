@@ -1,5 +1,5 @@
 /*
- * ucx_abi.h - the part of UCX's interface that is used here, as its versions since 1.13 have it.
+ * ucx_abi.h - the part of UCX's interface that is used here, as its versions since 1.14 have it.
  *
  * Declared again so that nothing of UCX is needed to build: it is opened at run time. Structs begin
  * with a mask of the members that are given, which is how UCX itself stays compatible; members that
@@ -13,7 +13,7 @@
 
 enum {
     UCX_API_MAJOR = 1,
-    UCX_API_MINOR = 13,
+    UCX_API_MINOR = 14,
 
     UCX_OK = 0,
     UCX_IN_PROGRESS = 1,

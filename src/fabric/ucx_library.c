@@ -9,8 +9,12 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/shipped.h"
 
 #define LIBRARY_DEFAULT "libucp.so.0"
+
+/* Versions before it end a process whose peer goes away while the two connect. */
+enum { MAJOR_MIN = 1, MINOR_MIN = 14 };
 
 /*
  * UCX reads its settings from the environment as it is opened, and says "success" to settings of
@@ -89,11 +93,44 @@ static const struct {
     FUNCTION(request_free),
 };
 
+static enum weft_status check_version(void *opened, struct weft_error *error)
+{
+    unsigned major, minor, release;
+    void (*get_version)(unsigned *, unsigned *, unsigned *);
+    void *symbol = dlsym(opened, "ucp_get_version");
+    if (symbol == NULL) {
+        return error_set(error, WEFT_NOT_FOUND, "UCX has no ucp_get_version()");
+    }
+    memcpy(&get_version, &symbol, sizeof(symbol)); /* ISO C converts no data to code. */
+    get_version(&major, &minor, &release);
+    if (major != MAJOR_MIN || minor < MINOR_MIN) {
+        return error_set(
+            error, WEFT_NOT_FOUND, "UCX %u.%u is too old: %d.%d or newer is needed (WEFT_UCX)",
+            major, minor, MAJOR_MIN, MINOR_MIN);
+    }
+    return WEFT_OK;
+}
+
+static enum weft_status find_functions(
+    struct ucx_library *library, void *opened, struct weft_error *error)
+{
+    const enum weft_status status = check_version(opened, error);
+    for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]) && status == WEFT_OK; i++) {
+        void *symbol = dlsym(opened, functions[i].name);
+        if (symbol == NULL) {
+            return error_set(error, WEFT_NOT_FOUND, "UCX has no %s()", functions[i].name);
+        }
+        memcpy((char *)library + functions[i].offset, &symbol, sizeof(symbol));
+    }
+    return status;
+}
+
 enum weft_status ucx_library_open(
     const char *host, const struct ucx_library **library_out, struct weft_error *error)
 {
     static struct ucx_library library;
     static void *handle;
+    char shipped[SHIPPED_PATH_BYTES];
     const char *file = getenv("WEFT_UCX");
     if (handle != NULL) {
         *library_out = &library;
@@ -103,19 +140,18 @@ enum weft_status ucx_library_open(
     for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++) {
         (void)setenv(settings[i].name, settings[i].value, /* overwrite */ 0);
     }
-    void *opened = dlopen(file == NULL ? LIBRARY_DEFAULT : file, RTLD_NOW | RTLD_LOCAL);
+    if (file == NULL) {
+        file = shipped_find("ucx/libucp.so.0", shipped) ? shipped : LIBRARY_DEFAULT;
+    }
+    void *opened = dlopen(file, RTLD_NOW | RTLD_LOCAL);
     if (opened == NULL) {
         return error_set(
-            error, WEFT_NOT_FOUND, "UCX cannot be opened (Debian package libucx0): %.120s",
-            dlerror());
+            error, WEFT_NOT_FOUND, "UCX cannot be opened (see tools/fetch.sh): %.120s", dlerror());
     }
-    for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
-        void *symbol = dlsym(opened, functions[i].name);
-        if (symbol == NULL) {
-            (void)dlclose(opened);
-            return error_set(error, WEFT_NOT_FOUND, "UCX has no %s()", functions[i].name);
-        }
-        memcpy((char *)&library + functions[i].offset, &symbol, sizeof(symbol));
+    const enum weft_status status = find_functions(&library, opened, error);
+    if (status != WEFT_OK) {
+        (void)dlclose(opened);
+        return status;
     }
     handle = opened;
     *library_out = &library;

@@ -176,6 +176,7 @@ static ptrdiff_t read_next(void)
     return got;
 }
 
+/* At the end it goes away while it connects: UCX 1.13 ended the process, in one of ten runs. */
 static void what_has_no_token_is_dropped(ATTR_UNUSED void **state)
 {
     const uint8_t guess[UCX_TOKEN_BYTES] = {1, 2, 3};
@@ -242,11 +243,14 @@ static void a_library_that_is_not_there_is_said_in_a_line(ATTR_UNUSED void **sta
     struct weft_error error;
     assert_int_equal(setenv("WEFT_UCX", "/no/libucp.so", 1), 0);
     assert_int_equal(ucx_library_open("127.0.0.1", &library, &error), WEFT_NOT_FOUND);
-    assert_non_null(strstr(error.message, "UCX cannot be opened (Debian package libucx0): /no/"));
+    assert_non_null(strstr(error.message, "UCX cannot be opened (see tools/fetch.sh): /no/"));
     assert_null(strchr(error.message, '\n'));
     assert_int_equal(setenv("WEFT_UCX", "libm.so.6", 1), 0);
     assert_int_equal(ucx_library_open("127.0.0.1", &library, &error), WEFT_NOT_FOUND);
-    assert_string_equal(error.message, "UCX has no ucp_config_read()");
+    assert_string_equal(error.message, "UCX has no ucp_get_version()");
+    assert_int_equal(setenv("WEFT_UCX", WEFT_TEST_FAKES "/fake_old_ucx.so", 1), 0);
+    assert_int_equal(ucx_library_open("127.0.0.1", &library, &error), WEFT_NOT_FOUND);
+    assert_string_equal(error.message, "UCX 1.13 is too old: 1.14 or newer is needed (WEFT_UCX)");
     assert_int_equal(unsetenv("WEFT_UCX"), 0);
 }
 
@@ -288,7 +292,7 @@ int main(void)
     const struct ucx_library *library;
     const int failures = cmocka_run_group_tests(tests_of_library, NULL, NULL);
     if (ucx_library_open("127.0.0.1", &library, NULL) != WEFT_OK) {
-        (void)fprintf(stderr, "skipped: there is no UCX; see tools/setup.sh\n");
+        (void)fprintf(stderr, "skipped: there is no UCX; see tools/fetch.sh\n");
         return failures;
     }
     return failures + cmocka_run_group_tests(tests, NULL, NULL);
