@@ -94,16 +94,23 @@ static inline void world_open(uint64_t memory_bytes)
     assert_int_equal(uv_loop_init(&world.loop), 0);
 }
 
-/* The engine is destroyed already. */
-static inline void world_close(void)
+/* Forget what was said: there is room for DONE_MAX words. */
+static inline void forget(void)
 {
-    assert_int_equal(uv_run(&world.loop, UV_RUN_DEFAULT), 0);
-    assert_int_equal(uv_loop_close(&world.loop), 0);
     for (uint32_t i = 0; i < world.said_count; i++) {
         for (uint32_t k = 0; k < world.said[i].done.output_count; k++) {
             bundle_destroy(world.said[i].outputs[k].contents);
         }
     }
+    world.said_count = 0;
+}
+
+/* The engine is destroyed already. */
+static inline void world_close(void)
+{
+    assert_int_equal(uv_run(&world.loop, UV_RUN_DEFAULT), 0);
+    assert_int_equal(uv_loop_close(&world.loop), 0);
+    forget();
     catalogue_destroy(world.catalogue);
     fleet_destroy(world.fleet);
 }

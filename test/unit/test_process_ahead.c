@@ -390,7 +390,19 @@ static void run_alone(uint32_t count)
         struct bundle *input = pair(8, 2);
         (void)run(FORK, 0, 1, &input);
         bundle_destroy(input);
+        forget();
     }
+}
+
+/* Run batches alone until the loop stays on one processor. On a busy machine one may take so long
+ * that the loop counts as idle and leaves it, until the next. */
+static void stay(uint32_t count)
+{
+    run_alone(count);
+    for (uint32_t tries = 0; tries < 1000 && processor_count() != 1; tries++) {
+        run_alone(1);
+    }
+    assert_int_equal(processor_count(), 1);
 }
 
 static void short_runs_that_are_alone_stay_on_one_processor(ATTR_UNUSED void **state)
@@ -402,8 +414,7 @@ static void short_runs_that_are_alone_stay_on_one_processor(ATTR_UNUSED void **s
     }
     world_init();
     waker_expect(false);
-    run_alone(ALONE_MIN);
-    assert_int_equal(processor_count(), 1);
+    stay(ALONE_MIN);
     assert_int_equal(near_where(), near_here());
     const pid_t waker = thread_called("weft-waker");
     assert_true(waker > 0);
@@ -420,8 +431,7 @@ static void short_runs_that_are_alone_stay_on_one_processor(ATTR_UNUSED void **s
     (void)settle();
     bundle_destroy(inputs[0]);
     bundle_destroy(inputs[1]);
-    run_alone(3 * ALONE_MIN);
-    assert_int_equal(processor_count(), 1);
+    stay(3 * ALONE_MIN);
     world_deinit(); /* Whoever comes next may go anywhere. */
     assert_int_equal(processor_count(), CPU_COUNT(&allowed));
     assert_true(thread_has_gone("weft-waker"));
