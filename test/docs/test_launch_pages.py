@@ -1,10 +1,12 @@
 """What docs/KUBERNETES.md and docs/SLURM.md show: checked against a part of Kubernetes' schema,
 and run with stand-ins for Slurm's commands, which is skipped without ONNX Runtime."""
 
+import contextlib
 import json
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -180,10 +182,15 @@ class Slurm(unittest.TestCase):
 
     def wait_for(self, members):
         end = time.monotonic() + LIMIT
-        while self.members() != members and time.monotonic() < end:
+        while (seen := self.members()) != members and time.monotonic() < end:
             self.assertIsNone(self.process.poll(), "the script has ended")
             time.sleep(0.2)
-        self.assertEqual(self.members(), members)
+        self.assertEqual(seen, members)
+
+    def kill_all(self):
+        """The script and all that it has started, whatever is left of them."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
 
     def test_the_script_starts_a_cluster_and_ends_it(self):
         holder = tempfile.TemporaryDirectory()
@@ -204,9 +211,10 @@ class Slurm(unittest.TestCase):
             env=dict(os.environ, PATH=f"{tools}:{os.environ['PATH']}", SLURM_JOB_ID="7",
                      SLURM_JOB_NODELIST="n[1-2]", WEFT_SHARED=str(self.shared), WEFT_PORT="0",
                      WEFT_ONNXRUNTIME=str(LIBRARY.resolve()), WEFT_CACHE=str(root / "cache")),
+            start_new_session=True,
         )  # fmt: skip
         self.addCleanup(self.process.wait, LIMIT)
-        self.addCleanup(self.process.kill)
+        self.addCleanup(self.kill_all)
         self.wait_for([("one", "ready"), ("two", "ready")])
         self.process.terminate()
         self.process.wait(LIMIT)
