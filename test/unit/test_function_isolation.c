@@ -263,7 +263,7 @@ static enum weft_status sleep_long(
     ATTR_UNUSED const struct weft_tensor *inputs, ATTR_UNUSED uint32_t input_count,
     struct bundle **output_out, ATTR_UNUSED struct weft_error *error)
 {
-    const struct timespec pause = {.tv_sec = 1, .tv_nsec = 500 * NS_PER_MS};
+    const struct timespec pause = {.tv_sec = 3};
     (void)nanosleep(&pause, NULL);
     *output_out = bundle_create();
     return WEFT_OK;
@@ -272,7 +272,7 @@ static enum weft_status sleep_long(
 static void the_time_of_models_is_not_the_functions(ATTR_UNUSED void **state)
 {
     struct function_pool *pool = pool_of(NULL);
-    const struct function_host host = {.run = sleep_long, .run_ns_max = 1000 * NS_PER_MS};
+    const struct function_host host = {.run = sleep_long, .run_ns_max = 2500 * NS_PER_MS};
     struct function_task task = {.items = 1};
     function_pool_run(pool, BAD, "run_one", &host, &slot, &task);
     if (task.error.status != WEFT_OK) {

@@ -42,7 +42,7 @@ static void an_alarm_rings_after_its_time_and_not_a_millisecond_early(ATTR_UNUSE
         wait_until(loop, &clock, until_ns);
         assert_true(clock.now_ns >= until_ns);
     }
-    assert_true(clock.now_ns < 2000 * MS);
+    assert_true(clock.now_ns < 60000 * MS); /* An alarm that is lost never rings. */
     loop_destroy(loop);
 }
 
@@ -134,6 +134,7 @@ static void signals_are_told_instead_of_died_of(ATTR_UNUSED void **state)
     struct loop *loop = created();
     struct clock clock;
     int number = 0;
+    assert_true(signal(SIGHUP, SIG_DFL) != SIG_ERR); /* What is ignored, as by nohup, stays so. */
     clock_init(&clock, CLOCK_KIND_REAL);
     loop_on_signal(loop, note_signal, &number);
     assert_int_equal(kill(getpid(), SIGINT), 0);

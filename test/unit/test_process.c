@@ -335,7 +335,7 @@ static void what_does_not_stop_is_ended(ATTR_UNUSED void **state)
     struct bundle *inputs[2] = {row(1), row(2)};
     launch(1, HANG, 1, &inputs[0]);
     launch(2, HANG, 1, &inputs[1]); /* Both of its threads. */
-    for (uint32_t i = 0; i < 20; i++) {
+    for (uint32_t i = 0; i < 100; i++) {
         (void)uv_run(&world.loop, UV_RUN_NOWAIT);
         uv_sleep(2);
     }
