@@ -32,3 +32,15 @@ uint32_t artifact_version_at(const struct artifact_versions *versions, uint32_t 
     }
     return found;
 }
+
+bool artifact_must_reload(
+    const struct artifact_versions *before, const struct artifact_versions *now)
+{
+    bool must = before->count != now->count;
+    for (uint32_t i = 0; i < now->count && !must; i++) {
+        /* An edition may come later that is older, and means the same version. */
+        must = before->items[i].version != now->items[i].version ||
+               before->items[i].edition > now->items[i].edition;
+    }
+    return must;
+}

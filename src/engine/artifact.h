@@ -58,4 +58,11 @@ bool artifact_path(const char *path, uint32_t version, char *out, size_t room);
 /* Which of @versions @edition means; ARTIFACT_VERSIONS_MAX: none. */
 uint32_t artifact_version_at(const struct artifact_versions *versions, uint32_t edition);
 
+/*
+ * Whether what was loaded for @before does not do for @now: a version is missing, or an edition
+ * would be run by another one than it means, or by none.
+ */
+bool artifact_must_reload(
+    const struct artifact_versions *before, const struct artifact_versions *now);
+
 #endif /* ENGINE_ARTIFACT_H */

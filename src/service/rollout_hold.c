@@ -78,10 +78,7 @@ void rollout_apply(struct rollout *rollout, const struct model_set *changed)
         if (edition_has_versions(repository, i)) {
             const bool fits = list_versions(rollout->held, rollout->count, i, &versions);
             ASSERT(fits); /* It was tried before. */
-            for (uint32_t k = 0; k < max_u32(versions.count, known->count); k++) {
-                is_new = is_new || versions.items[k].version != known->items[k].version;
-            }
-            is_new = is_new && known->count > 0;
+            is_new = (is_new || artifact_must_reload(known, &versions)) && known->count > 0;
             *known = versions;
         }
         const bool was_wanted = !model_set_has(&rollout->withdrawn, i);

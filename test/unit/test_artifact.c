@@ -38,6 +38,22 @@ static void an_edition_means_the_last_version_before_it(ATTR_UNUSED void **state
         artifact_version_at(&(struct artifact_versions){0}, 100), ARTIFACT_VERSIONS_MAX);
 }
 
+/* Two members that start at the same time each serve an edition of their own for a moment. */
+static void an_older_edition_of_the_same_version_is_loaded(ATTR_UNUSED void **state)
+{
+    const struct artifact_versions one = {1, {{3, 1}}};
+    const struct artifact_versions older = {1, {{2, 1}}};
+    const struct artifact_versions two = {2, {{3, 1}, {6, 2}}};
+    const struct artifact_versions between = {2, {{3, 1}, {5, 2}}};
+    assert_false(artifact_must_reload(&one, &one));
+    assert_true(artifact_must_reload(&one, &older));
+    assert_false(artifact_must_reload(&older, &one)); /* What was dropped may stay. */
+    assert_true(artifact_must_reload(&one, &two));
+    assert_true(artifact_must_reload(&two, &one));
+    assert_true(artifact_must_reload(&two, &between)); /* 5 would be run by version 1. */
+    assert_false(artifact_must_reload(&between, &two));
+}
+
 /* A model of one operator, y = OPERATOR(x), as version @version. */
 static void write_version(const char *version, const char *operator)
 {
@@ -158,6 +174,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_version_is_a_folder_beside_the_first),
         cmocka_unit_test(an_edition_means_the_last_version_before_it),
+        cmocka_unit_test(an_older_edition_of_the_same_version_is_loaded),
         cmocka_unit_test_setup_teardown(
             each_edition_is_run_by_its_own_version, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(
