@@ -37,6 +37,7 @@ WHOLE_S = 60  # Until all nodes have to see each other again, and clients have t
 ANSWER_S = 4  # How long a client waits for a host before it asks the next, too: as `weft infer`.
 HEARD_S = 0.2  # A line of a log may be read so much later than it was written.
 AFTER_S = 2  # After a verdict latencies are looked at for so long.
+AGAIN = 7  # Every so many requests are asked for twice.
 SLOW = 4  # An answer is slow if it takes so many times the 99th percentile while all is well.
 SPOILED_LINK = str(pathlib.Path(__file__).resolve().parent / "spoiled_link.py")
 
@@ -123,6 +124,17 @@ class Network:
     def cut(self, i, is_cut):
         run("ip", "link", "set", f"{self.tag}v{i}", "down" if is_cut else "up")
 
+    def split(self, side, is_split):
+        """What hosts of @side and the others send each other is lost; this process, and a
+        directory here, reach all."""
+        others = [i for i in range(1, len(self.names) + 1) if i not in side]
+        change = ["replace"] if is_split else ["del"]
+        nowhere = ["lladdr", "02:00:00:00:00:00", "nud", "permanent"] if is_split else []
+        for host, peer in [(a, b) for a in side for b in others]:
+            for at, to in ((host, peer), (peer, host)):
+                run("ip", "-n", self.names[at - 1], "neigh", *change, self.address(to), *nowhere,
+                    "dev", "e0")  # fmt: skip
+
     def close(self):
         for name in self.names:
             subprocess.run(["ip", "netns", "del", name], capture_output=True, check=False)
@@ -142,6 +154,34 @@ class Alone:
         pass
 
 
+class Watch:
+    """The time in which this process ran. Something may stop all processes of a campaign together,
+    such as a control group that is frozen: that says nothing about any of them."""
+
+    LATE_S = 3  # On a machine that is only busy, no process waits so long for its turn.
+
+    def __init__(self):
+        self.lock = threading.Lock()
+        self.last = time.monotonic()
+        self.stood_s = 0.0
+        self.stops = 0
+        threading.Thread(target=self.tick, daemon=True).start()
+
+    def tick(self):
+        while True:
+            self.now()
+            time.sleep(0.1)
+
+    def now(self):
+        with self.lock:
+            now = time.monotonic()
+            if now - self.last > self.LATE_S:
+                self.stood_s += now - self.last
+                self.stops += 1
+            self.last = now
+            return now - self.stood_s
+
+
 class Holder:
     """What Cluster and Etcd want of a test."""
 
@@ -159,7 +199,8 @@ class Holder:
 class Host(Server):
     """`weft serve` on host @number."""
 
-    def __init__(self, network, number, folder, arguments, cache, clock):
+    def __init__(self, now, network, number, folder, arguments, cache, clock):
+        self.now = now
         self.number = number
         self.network = network
         self.verdicts = []  # When it said of which node that it is lost.
@@ -182,7 +223,7 @@ class Host(Server):
         for line in stream:
             lost = re.search(r'event="member lost" node=(\w+)', line)
             if lost:
-                self.verdicts.append((time.monotonic(), lost[1]))
+                self.verdicts.append((self.now(), lost[1]))
             yield line
 
     def wait_until_ready(self):
@@ -199,14 +240,17 @@ class Host(Server):
 class Campaign:
     def __init__(self, options):
         self.draw = random.Random(options.seed)
+        self.watch = Watch()
+        self.now = self.watch.now
         self.options = options
         self.holder = Holder()
         self.names = [f"h{i}" for i in range(1, options.hosts + 1)]
         self.hosts = {}
+        self.former_logs = {}
         self.broken = 0  # How often something was broken so far.
         self.is_whole = True
         self.is_changing = False
-        self.counts = {"good": 0, "asked again": 0}
+        self.counts = {"good": 0, "asked again": 0, "asked twice": 0}
         self.worst_s = 0.0
         self.worst_calm_s = 0.0  # Of those that nothing was broken for.
         self.answers = []  # When each came, and how long the attempt took.
@@ -250,7 +294,7 @@ class Campaign:
 
     def say(self, text):
         if not self.options.quiet:
-            print(f"{time.monotonic() - self.began:7.1f} s  {text}", flush=True)
+            print(f"{self.now() - self.began:7.1f} s  {text}", flush=True)
 
     def trust_of(self, name):
         """A secret, or a certificate of its own."""
@@ -274,9 +318,11 @@ class Campaign:
         return {"LD_PRELOAD": str(CLOCK), "STEPPED_CLOCK": str(file)}
 
     def launch(self, name):
+        if name in self.hosts:
+            self.former_logs.setdefault(name, []).extend(self.hosts[name].log)
         arguments = ["--cluster", self.directory, "--node", name, "--cluster-net",
                      self.options.net, *self.trust_of(name)]  # fmt: skip
-        host = Host(self.network, self.names.index(name) + 1, self.root / "repository",
+        host = Host(self.now, self.network, self.names.index(name) + 1, self.root / "repository",
                     arguments, self.cache, self.clock_of(name))  # fmt: skip
         self.hosts[name] = host
         host.wait_until_ready()
@@ -291,8 +337,8 @@ class Campaign:
 
     def wait_until_whole(self):
         """Every node has been told of the present incarnation of every other."""
-        end = time.monotonic() + WHOLE_S
-        while time.monotonic() < end:
+        end = self.now() + WHOLE_S
+        while self.now() < end:
             members = self.members()
             if set(members) == set(self.names) and all(
                 self.knows(self.hosts[name], other, members[other])
@@ -331,14 +377,16 @@ class Campaign:
             number += 1
             version = len(self.versions) - 1
             value = (client + number) % len(self.versions[0])
-            before, was_whole, began = self.broken, self.is_whole, time.monotonic()
-            attempts = 0
+            before, was_whole, began = self.broken, self.is_whole, self.now()
+            attempts, took_s = 0, 0.0
             try:
                 key = f"{first}-{client}-{number}"
                 answer, attempts = self.ask_until_answered(first, value, key)
+                took_s = self.now() - began
+                if number % AGAIN == 0:
+                    self.ask_for_the_same(first + 1, value, key, answer)
             except (AssertionError, http.client.HTTPException) as wrong:
-                answer = str(wrong)
-            took_s = time.monotonic() - began
+                answer, took_s = str(wrong), self.now() - began
             with self.lock:
                 self.counts["asked again"] += attempts > 1
                 self.worst_s = max(self.worst_s, took_s)
@@ -349,37 +397,49 @@ class Campaign:
                 elif self.is_changing and isinstance(answer, list):
                     self.early.append((value, answer))
                 else:
-                    self.wrong.append(f"{first} after {took_s:.2f} s: {str(answer)[:200]}")
+                    self.wrong.append(f"{first} after {took_s:.2f} s: {str(answer)[:1000]}")
 
-    def ask_until_answered(self, first, value, key):
+    def ask_for_the_same(self, first, value, key, answer):
+        """Another host gives the same answer, also if a new version is served meanwhile."""
+        again, _ = self.ask_until_answered(first % len(self.names), value, key, attempt=1)
+        with self.lock:
+            self.counts["asked twice"] += 1
+            if again != answer:
+                self.wrong.append(f"{key}: {str(answer)[:80]}, and later {str(again)[:80]}")
+
+    def ask_until_answered(self, first, value, key, attempt=0):
         """The answer and the number of attempts; the hosts' addresses may change meanwhile."""
         silent = []
         try:
-            return self.ask_in_turn(first, value, key, silent)
+            return self.ask_in_turn(first, value, key, attempt, silent)
         finally:
             for connection in silent:
                 connection.close()
 
-    def ask_in_turn(self, first, value, key, silent):
-        end = time.monotonic() + WHOLE_S
-        attempt = 0
-        while time.monotonic() < end:
+    def ask_in_turn(self, first, value, key, attempt, silent):
+        """The host with number @first is asked first, as attempt @attempt, from 0."""
+        end = self.now() + WHOLE_S
+        before = attempt
+        trail = []
+        while self.now() < end:
             addresses = self.addresses(first)
-            is_calm, began = self.is_whole, time.monotonic()
+            is_calm, began = self.is_whole, self.now()
+            address = addresses[(attempt - before) % len(addresses)]
             status, data = clustered.ask_once(
-                addresses[attempt % len(addresses)], value, key, attempt + 1, ANSWER_S, silent
+                address, value, key, attempt + 1, ANSWER_S, silent
             )
             attempt += 1
+            trail.append(f"{address[0]}:{address[1]} {status} {self.now() - began:.1f} s")
             if status == 200:
                 self.note(began, is_calm)
-                return data, attempt
+                return data, attempt - before
             if status not in (None, 503):
                 raise AssertionError(f"{status}: {data}")
             time.sleep(0.05)
-        raise AssertionError(f"no answer after {attempt} attempts")
+        raise AssertionError(f"no answer to {key}: {', '.join(trail)}")
 
     def note(self, began, was_calm):
-        now = time.monotonic()
+        now = self.now()
         with self.lock:
             self.answers.append((now, now - began))
             if was_calm and self.is_whole:
@@ -407,7 +467,7 @@ class Campaign:
         return (min(waited, default=0.0), max(waited, default=0.0), share)
 
     def begin(self):
-        self.began = time.monotonic()
+        self.began = self.now()
         for name in self.names:
             self.launch(name)
         self.wait_until_whole()
@@ -438,6 +498,16 @@ class Campaign:
         self.network.cut(self.names.index(name) + 1, True)
         time.sleep(for_s)
         self.network.cut(self.names.index(name) + 1, False)
+
+    def split(self, name, for_s):
+        """Hosts on two sides do not hear each other, and stay members: each keeps its lease."""
+        others = [i for i in range(1, len(self.names) + 1) if self.names[i - 1] != name]
+        more = self.draw.sample(others, self.draw.randrange(len(self.names) - 1))
+        side = [self.names.index(name) + 1, *more]
+        self.say(f"    {', '.join(self.names[i - 1] for i in side)} from the others")
+        self.network.split(side, True)
+        time.sleep(for_s)
+        self.network.split(side, False)
 
     def loss(self, name, for_s):
         """Of packets of one host, in both directions."""
@@ -538,9 +608,9 @@ class Campaign:
 
     def wait_until_served(self, before):
         """Every member serves the newest edition, and no other; it is later than @before."""
-        end = time.monotonic() + WHOLE_S
+        end = self.now() + WHOLE_S
         said = []
-        while time.monotonic() < end:
+        while self.now() < end:
             said = self.served()
             if len(said) == len(self.names) and all(
                 change == edition == said[0][0] > before and state == "ready"
@@ -568,6 +638,13 @@ class Campaign:
             time.sleep(for_s)
             (self.root / "away").rename(self.root / "members")
 
+    def wipe(self, _, for_s):
+        """The directory is killed and starts again without anything that it knew."""
+        self.etcd.kill()
+        time.sleep(for_s)
+        self.etcd.wipe()
+        self.etcd.start()
+
     def lead(self, _, for_s):
         """The leader of the directory is killed; the others choose another."""
         leader = self.etcd.leader()
@@ -582,10 +659,10 @@ class Campaign:
         """How often each kind of event came."""
         spoils = self.has_links and self.network.can_spoil()
         kinds = [self.kill, self.stop, self.drain, self.no_directory]
-        kinds += [self.cut] if self.has_links else []
+        kinds += [self.cut, self.split] if self.has_links else []
         kinds += [self.loss, self.delay] if spoils else []
         kinds += [self.clock] if CLOCK.exists() else []
-        kinds += [self.compact] if self.etcd is not None else []
+        kinds += [self.compact, self.wipe] if self.etcd is not None else []
         kinds += [self.full_disk] if self.has_disk else []
         kinds += [self.kill_two] if len(self.names) > 2 else []
         kinds += [self.version] if len(self.names) > 1 else []
@@ -595,8 +672,8 @@ class Campaign:
                  or kind.__name__ in self.options.only.split(",")]  # fmt: skip
         tally = dict.fromkeys((kind.__name__ for kind in kinds), 0)
         count = 0
-        end = time.monotonic() + self.options.seconds
-        while count < self.options.events if self.options.events else time.monotonic() < end:
+        end = self.now() + self.options.seconds
+        while count < self.options.events if self.options.events else self.now() < end:
             kind = kinds[count] if count < len(kinds) else self.draw.choice(kinds)
             name = self.draw.choice(self.names)
             for_s = round(self.draw.uniform(0.2, self.options.longest), 1)
@@ -605,13 +682,14 @@ class Campaign:
                 self.broken += 1
                 self.is_whole = False
                 self.answers.clear()
-            since = time.monotonic()
+            since, stops = self.now(), self.watch.stops
             kind(name, for_s)
             self.wait_until_whole()
             time.sleep(1)  # A client may still wait for what was lost.
             self.is_whole = True
             time.sleep(0.5)
-            recovery = self.recovery(since)
+            has_stood = self.watch.stops > stops  # Then no time says anything.
+            recovery = None if has_stood else self.recovery(since)
             if recovery is not None:
                 self.recoveries.append((kind.__name__, *recovery))
                 self.say("    what had waited was answered {:.2f} to {:.2f} s after the verdict, "
@@ -627,8 +705,11 @@ class Campaign:
         self.ends.set()
         for thread in getattr(self, "threads", ()):
             thread.join(timeout=LIMIT)
-        for host in self.hosts.values():
+        for name, host in self.hosts.items():
             host.kill()
+            if self.options.logs:
+                text = "\n".join(self.former_logs.get(name, []) + host.log)
+                (pathlib.Path(self.options.logs) / f"{name}.log").write_text(text + "\n")
         self.holder.close()
 
 
@@ -660,6 +741,7 @@ def main(arguments=None):
     parser.add_argument("--tls", action="store_true", help="certificates instead of a secret")
     parser.add_argument("--etcds", type=int, default=1, help="members of the directory")
     parser.add_argument("--loopback", action="store_true", help="without namespaces")
+    parser.add_argument("--logs", default="", help="folder for what the hosts have logged")
     parser.add_argument("--quiet", action="store_true")
     options = parser.parse_args(arguments)
     campaign = Campaign(options)
@@ -677,6 +759,9 @@ def main(arguments=None):
           f"{len(campaign.wrong)} wrong; slowest answer {campaign.worst_s:.2f} s, "
           f"while all was well {campaign.worst_calm_s:.2f} s")  # fmt: skip
     report_recoveries(campaign)
+    if campaign.watch.stops > 0:
+        print(f"campaign: everything stood still {campaign.watch.stops} times, for "
+              f"{campaign.watch.stood_s:.0f} s in all, which no time above counts")  # fmt: skip
     for line in campaign.wrong[:10]:
         print(f"  {line}")
     return 1 if campaign.wrong or campaign.counts["good"] == 0 else 0

@@ -305,6 +305,11 @@ class Etcd:
             self.processes[i].wait()
             self.processes[i] = None
 
+    def wipe(self):
+        """Forget everything; no member runs."""
+        for i in range(len(self.processes)):
+            shutil.rmtree(f"{self.folder}/data{i}")
+
     def leader(self):
         """The number of the member that leads."""
         for i in range(len(self.processes)):
