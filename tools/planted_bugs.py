@@ -751,6 +751,15 @@ BUGS = [
         (SWARM, UNIT_TESTS),
     ),
     Bug(
+        "deaf",
+        "src/node/members.c",
+        "without a verdict, what a node out of reach has is waited for",
+        "`members_is_silent()` says no",
+        "    return suspects_has(&node->view.suspects, peer) &&\n           now_ns(node)",
+        "    return false &&\n           now_ns(node)",
+        (GOLDENS, UNIT_TESTS),
+    ),
+    Bug(
         "hasty-edition",
         "src/view/editions.c",
         "a node serves an edition that some members do not have yet",

@@ -38,6 +38,7 @@ enum { SLOWNESS_ONE = 256, SLOWNESS_MAX = 16 * SLOWNESS_ONE - 1 };
 #define ANSWER_KEPT_NS   (60 * NS_PER_S)       /* A client asks again within seconds, or never. */
 
 #define AUDIT_NS            (10 * NS_PER_S)  /* Silence after which a visit asks its owner. */
+#define SILENT_NS           (3 * NS_PER_S)   /* As a lease: then a verdict was due as well. */
 #define STARVED_NS          (10 * NS_PER_S)  /* No policy may leave a task waiting for longer. */
 #define STEAL_PAUSE_NS      NS_PER_MS        /* After a peer had nothing to give. */
 #define LOAD_RETRY_FIRST_NS (10 * NS_PER_MS) /* After a load that failed; doubles. */

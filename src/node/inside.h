@@ -69,6 +69,7 @@ struct job {
     uint32_t inputs;    /* Tensor. */
     uint32_t outputs;   /* List of struct input, by sink. */
     int64_t touched_ns; /* Last sign of life, for the audit. */
+    int64_t tried_ns;   /* When its last attempt began. */
     uint64_t epoch;     /* Of the member list against which it was last checked. */
     int64_t arrived_ns;
     int64_t deadline_ns;
@@ -202,6 +203,7 @@ struct node {
     bool drained;
     bool repair_timer;
     bool audit_timer;
+    bool silence_timer;
     bool launched; /* Something, in this step. */
     uint32_t output_count;
     struct slot_list job_list; /* The oldest first. */
@@ -228,6 +230,7 @@ struct node {
     uint32_t cancelled_count;
     struct job_id cancelled[CANCELLED_MAX];
     struct suspects blocked; /* Peers that take no messages now. */
+    int64_t *broken_ns;      /* By node: of those that are suspected, since when. */
     struct keys keys;
     struct early early;
     void *question;                  /* Of the search that was asked for in this step. */

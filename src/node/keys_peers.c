@@ -544,7 +544,8 @@ void keys_returned(struct node *node, uint32_t peer)
     uint32_t slot = node->keys.list.first;
     for (; slot != POOL_NONE; slot = keyed_at(node, slot)->link.next) {
         const struct keyed *entry = keyed_at(node, slot);
-        if (entry->former.number != 0 && entry->former.node == peer &&
+        const bool is_free = entry->follower == NODE_NONE || entry->follower == peer;
+        if (is_free && entry->former.number != 0 && entry->former.node == peer &&
             entry->former.incarnation == incarnation && audit_has_room(node, /* messages */ 1)) {
             const struct message said = {
                 .kind = MESSAGE_TAKEN,

@@ -3,6 +3,7 @@
 #include "base/hash.h"
 #include "node/audit.h"
 #include "node/keys.h"
+#include "node/members.h"
 #include "node/outbox.h"
 
 static struct slot_links keyed_links(const struct node *node)
@@ -188,12 +189,14 @@ bool keyed_is_orphan(const struct node *node, const struct keyed *entry)
 {
     const struct members *members = node->view.members;
     return !members_is_up(members, entry->job.node) ||
-           members_incarnation(members, entry->job.node) > entry->job.incarnation;
+           members_incarnation(members, entry->job.node) > entry->job.incarnation ||
+           (keyed_is_wanted(entry) && members_is_silent(node, entry->job.node));
 }
 
 bool keyed_has_lost_deputy(const struct node *node, const struct keyed *entry)
 {
     const struct members *members = node->view.members;
     return entry->deputy == NODE_NONE || !members_is_up(members, entry->deputy) ||
-           members_incarnation(members, entry->deputy) > entry->deputy_incarnation;
+           members_incarnation(members, entry->deputy) > entry->deputy_incarnation ||
+           members_is_silent(node, entry->deputy);
 }

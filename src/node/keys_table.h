@@ -46,10 +46,10 @@ uint32_t keyed_first_but(const struct node *node, struct request_key key, uint32
 /* Whether @a is before @b in rank for @key. */
 bool keyed_outranks(struct request_key key, uint32_t a, uint32_t b);
 
-/* Whether the owner of the job of @entry is lost. */
+/* Whether the owner of the job of @entry is lost; or silent, if the answer is wanted from here. */
 bool keyed_is_orphan(const struct node *node, const struct keyed *entry);
 
-/* Whether the deputy of @entry, or the node that it asked, is lost. */
+/* Whether the deputy of @entry, or the node that it asked, is lost or silent. */
 bool keyed_has_lost_deputy(const struct node *node, const struct keyed *entry);
 
 /* @status as messages have it. */

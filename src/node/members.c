@@ -108,18 +108,62 @@ static void look_for_deputies(struct node *node)
     }
 }
 
+bool members_is_silent(const struct node *node, uint32_t peer)
+{
+    return suspects_has(&node->view.suspects, peer) &&
+           now_ns(node) - node->broken_ns[peer] >= SILENT_NS;
+}
+
+/* Come back when the first of the suspected peers that are not silent yet will be. */
+static void listen_later(struct node *node)
+{
+    int64_t first_ns = INT64_MAX;
+    for (uint32_t peer = 0; peer < node->fleet->node_count; peer++) {
+        if (suspects_has(&node->view.suspects, peer) && !members_is_silent(node, peer)) {
+            first_ns = min_i64(first_ns, node->broken_ns[peer] + SILENT_NS);
+        }
+    }
+    if (first_ns < INT64_MAX && !node->silence_timer) {
+        node->silence_timer = true;
+        wake_at(node, first_ns, TIMER_SILENCE, WORKER_NONE);
+    }
+}
+
+void members_listen(struct node *node)
+{
+    bool is_any = false;
+    for (uint32_t peer = 0; peer < node->fleet->node_count; peer++) {
+        is_any = is_any || members_is_silent(node, peer);
+    }
+    if (is_any) {
+        members_look_again(node);
+    }
+    node->silence_timer = false;
+    listen_later(node);
+}
+
+static void suspect(struct node *node, uint32_t peer)
+{
+    trace(node, RECORD_SUSPECTED, REASON_NONE)->value = peer;
+    if (!suspects_has(&node->view.suspects, peer)) {
+        node->broken_ns[peer] = now_ns(node);
+    }
+    suspects_add(&node->view.suspects, peer);
+    forget_workers(node, peer);
+    look_for_deputies(node);
+    listen_later(node);
+}
+
 void members_hint(struct node *node, uint32_t peer, enum peer_hint hint)
 {
     switch (hint) {
     case PEER_BROKEN:
-        trace(node, RECORD_SUSPECTED, REASON_NONE)->value = peer;
-        suspects_add(&node->view.suspects, peer);
-        forget_workers(node, peer);
-        look_for_deputies(node);
+        suspect(node, peer);
         return;
     case PEER_RESTORED:
         suspects_remove(&node->view.suspects, peer);
         outbox_block(node, peer, /* blocked */ false);
+        keys_returned(node, peer); /* What it owned may have been taken over. */
         look_for_deputies(node);
         return;
     case PEER_BLOCKED:

@@ -3,7 +3,8 @@
  *
  * The directory's list is the verdict: what was on a node that left is lost. A broken
  * connection is only a hint: nothing new goes there until the list, or the connection,
- * says otherwise.
+ * says otherwise. Where no verdict comes, since the directory is away or still hears the peer,
+ * what waits for a peer that is silent for SILENT_NS does not wait any longer.
  */
 #ifndef NODE_MEMBERS_H
 #define NODE_MEMBERS_H
@@ -18,6 +19,12 @@ ATTR_COLD bool members_divide(struct node *node);
 
 /* The transport noticed something about @peer. */
 ATTR_COLD void members_hint(struct node *node, uint32_t peer, enum peer_hint hint);
+
+/* Whether @peer, a member, has been out of reach for SILENT_NS. */
+ATTR_COLD bool members_is_silent(const struct node *node, uint32_t peer);
+
+/* The time of the first silence that is to be looked at has come. */
+ATTR_COLD void members_listen(struct node *node);
 
 /* Something may have been lost: look at all jobs and visits, in steps of their own. */
 ATTR_COLD void members_look_again(struct node *node);

@@ -131,6 +131,7 @@ struct node *node_create(struct arena *arena, const struct node_options *options
     }
     (void)members_divide(node); /* No row has been shown yet. */
     node->blocked.bits = arena_alloc(arena, set_bytes);
+    node->broken_ns = arena_alloc(arena, options->fleet->node_count * sizeof(*node->broken_ns));
     reservations_init(&node->view.reservations, &options->pools->reservations);
     keys_init(node, options->has_deputies);
     map_init(&node->jobs, 16);
@@ -282,6 +283,9 @@ static void on_timer(struct node *node, const struct timer *timer)
     }
     case TIMER_REPAIR:
         members_repair(node);
+        return;
+    case TIMER_SILENCE:
+        members_listen(node);
         return;
     case TIMER_AUDIT:
         audit_run(node);

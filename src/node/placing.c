@@ -3,6 +3,7 @@
 #include "node/access.h"
 #include "node/jobs.h"
 #include "node/keys.h"
+#include "node/members.h"
 #include "node/outbox.h"
 #include "node/routing.h"
 #include "node/visits.h"
@@ -180,6 +181,7 @@ enum reason placing_first(struct node *node, uint32_t slot, const struct job_fac
 {
     struct job *job = job_at(node, slot);
     const struct workflow *workflow = facts->graph;
+    job->tried_ns = now_ns(node);
     policy_place_job(&node->seat, facts, job->placement);
     for (uint32_t i = 0; i < workflow->task_count; i++) {
         if (job->placement[i] != PLACEMENT_UNBOUND) {
@@ -212,6 +214,48 @@ struct job_facts job_facts(const struct node *node, const struct job *job)
     };
 }
 
+/* Whether @worker, of @job, is of a peer that was there when the job was tried last, and is silent.
+ */
+static bool has_fallen_silent(const struct node *node, const struct job *job, uint32_t worker)
+{
+    const uint32_t peer = worker == WORKER_NONE ? node->id : node_of_worker(node, worker);
+    return members_is_silent(node, peer) && job->tried_ns <= node->broken_ns[peer];
+}
+
+/* Whether a worker can be found for task @task of @job. */
+static bool has_worker(const struct node *node, const struct job *job, uint32_t task)
+{
+    const struct need need = need_at(node, job->workflow, task, job->items);
+    for (uint32_t worker = 0; worker < node->fleet->worker_count; worker++) {
+        if (view_is_usable(&node->view, worker) && can_run(node, need, worker)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Mark the tasks that are on silent peers, unless one of them cannot run anywhere else. Returns
+ * whether there is any. */
+static bool mark_silent(const struct node *node, const struct job *job, uint64_t *lost)
+{
+    const struct workflow *workflow = workflow_at(node, job->workflow);
+    uint64_t silent[WORKFLOW_TASKS_MAX / 64] = {0};
+    bool any = false;
+    for (uint32_t i = 0; i < workflow->task_count; i++) {
+        if (has_fallen_silent(node, job, placement_worker(job->placement[i]))) {
+            if (!has_worker(node, job, i)) {
+                return false;
+            }
+            bitset_add(silent, i);
+            any = true;
+        }
+    }
+    for (uint32_t i = 0; any && i < WORKFLOW_TASKS_MAX / 64; i++) {
+        lost[i] |= silent[i];
+    }
+    return any;
+}
+
 /* Mark the tasks whose worker is gone. Returns whether there is any. */
 static bool mark_lost(
     const struct node *node, const struct job *job, uint32_t failed, uint64_t *lost)
@@ -228,7 +272,7 @@ static bool mark_lost(
             any = true;
         }
     }
-    return any;
+    return (node->view.suspects.count > 0 && mark_silent(node, job, lost)) || any;
 }
 
 /* New workers for the @lost tasks; the others stay where they are. */
@@ -279,6 +323,7 @@ static void run_again(struct node *node, uint32_t slot, const uint64_t *lost, en
     const struct job_facts facts = job_facts(node, job);
     const struct workflow *workflow = facts.graph;
     job->attempt++;
+    job->tried_ns = now_ns(node);
     job->probed = false;
     trace_repeated(node, job, reason);
     for (uint32_t i = 0; i < workflow->task_count; i++) {

@@ -107,6 +107,29 @@ static void an_owner_that_comes_back_drops_what_was_taken_over(ATTR_UNUSED void 
     play_at(&stage, "deputy-partition", DEPUTY);
 }
 
+/* The directory is away for a minute: no verdict comes. */
+static void a_client_does_not_wait_for_the_verdict_on_a_silent_owner(ATTR_UNUSED void **state)
+{
+    struct stage stage;
+    open_one(&stage, 4, MS(50));
+    fault(&stage, FAULT_NO_DIRECTORY, 0, MS(15));
+    stage.faults[0].for_ns = MS(60000);
+    fault(&stage, FAULT_CRASH, OWNER, MS(20));
+    play(&stage, "deputy-silent");
+}
+
+/* Nodes from the deputy on cannot reach the owner, and all of them keep their names. */
+static void an_owner_whose_deputy_was_out_of_reach_tells_it_again(ATTR_UNUSED void **state)
+{
+    struct stage stage;
+    open_one(&stage, 3, MS(6000));
+    fault(&stage, FAULT_NO_DIRECTORY, 0, MS(15));
+    stage.faults[0].for_ns = MS(60000);
+    fault(&stage, FAULT_PARTITION, DEPUTY, MS(20));
+    stage.faults[1].for_ns = MS(4000);
+    play(&stage, "deputy-unreachable");
+}
+
 /* Whoever has it dies a second later, until it has been tried often enough. */
 static void a_request_that_kills_its_owners_is_given_up(ATTR_UNUSED void **state)
 {
@@ -129,6 +152,8 @@ int main(void)
         cmocka_unit_test(an_owner_that_loses_its_deputy_finds_another),
         cmocka_unit_test(a_node_that_comes_back_does_not_run_what_was_taken_over),
         cmocka_unit_test(an_owner_that_comes_back_drops_what_was_taken_over),
+        cmocka_unit_test(a_client_does_not_wait_for_the_verdict_on_a_silent_owner),
+        cmocka_unit_test(an_owner_whose_deputy_was_out_of_reach_tells_it_again),
         cmocka_unit_test(a_request_that_kills_its_owners_is_given_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -804,6 +804,69 @@ static void who_asked_a_node_that_is_lost_asks_the_next(void **state)
     lone_close(&lone);
 }
 
+/* @peer cannot be reached for so long that it is silent. */
+static void fall_silent(struct lone *lone, uint32_t peer)
+{
+    hint(lone, peer, PEER_BROKEN);
+    (void)lone_timer(lone, TIMER_REPAIR);
+    assert_int_equal(node_counts(lone->node).jobs, 0);
+    assert_true(lone_timer(lone, TIMER_SILENCE));
+    assert_true(lone_timer(lone, TIMER_REPAIR));
+}
+
+static void who_asked_a_node_that_falls_silent_asks_the_next(void **state)
+{
+    (void)state;
+    struct lone lone;
+    open_with_deputies(&lone);
+    (void)ask_again(&lone);
+    fall_silent(&lone, 1);
+    assert_int_equal(lone_sent_count(&lone, 2, MESSAGE_FORWARD), 1);
+    say(&lone, MESSAGE_RESULT, foreign, 1); /* Too late. */
+    assert_int_equal(lone_count(&lone, EFFECT_ANSWER), 0);
+    say(&lone, MESSAGE_RESULT, foreign, 2);
+    assert_int_equal(answer_of(&lone).client, lone.clients);
+    lone_close(&lone);
+}
+
+static void a_deputy_takes_over_from_a_silent_owner_what_a_client_asks_for(void **state)
+{
+    (void)state;
+    struct lone lone;
+    open_with_deputies(&lone);
+    lone.key = key_of(0, 2);
+    say(&lone, MESSAGE_DEPUTE, foreign, 1);
+    fall_silent(&lone, 1);
+    assert_int_equal(node_counts(lone.node).jobs, 0); /* No client has asked for it here. */
+    lone.is_retry = true;
+    (void)lone_request(&lone, FLOW_A);
+    assert_int_equal(lone_record(&lone, RECORD_TAKEN_OVER)->value, 1);
+    hint(&lone, 1, PEER_RESTORED);
+    assert_int_equal(lone_sent_count(&lone, 1, MESSAGE_TAKEN), 1);
+    end_job(&lone);
+    assert_int_equal(answer_of(&lone).client, lone.clients);
+    assert_int_equal(lone_sent_count(&lone, 1, MESSAGE_RESULT), 1);
+    lone_close(&lone);
+}
+
+static void what_another_node_waits_for_is_not_passed_to_an_owner_that_comes_back(void **state)
+{
+    (void)state;
+    struct lone lone;
+    open_with_deputies(&lone);
+    lone.key = key_of(0, 2);
+    say(&lone, MESSAGE_DEPUTE, foreign, 1);
+    say(&lone, MESSAGE_FORWARD, (struct job_id){2, 0, 7}, 2);
+    fall_silent(&lone, 1);
+    assert_int_equal(lone_record(&lone, RECORD_TAKEN_OVER)->value, 1);
+    hint(&lone, 1, PEER_RESTORED);
+    assert_int_equal(lone_sent_count(&lone, 2, MESSAGE_SETTLED), 0);
+    assert_int_equal(lone_sent_count(&lone, 1, MESSAGE_TAKEN), 0);
+    end_job(&lone);
+    assert_int_equal(lone_sent_count(&lone, 2, MESSAGE_RESULT), 1);
+    lone_close(&lone);
+}
+
 static void a_client_that_waits_for_another_node_may_go(void **state)
 {
     (void)state;
@@ -892,6 +955,9 @@ int main(void)
         cmocka_unit_test(an_owner_waits_for_the_answer_of_what_is_taken),
         cmocka_unit_test(who_asks_again_gets_the_answer_through_the_first_in_rank),
         cmocka_unit_test(who_asked_a_node_that_is_lost_asks_the_next),
+        cmocka_unit_test(who_asked_a_node_that_falls_silent_asks_the_next),
+        cmocka_unit_test(a_deputy_takes_over_from_a_silent_owner_what_a_client_asks_for),
+        cmocka_unit_test(what_another_node_waits_for_is_not_passed_to_an_owner_that_comes_back),
         cmocka_unit_test(a_client_that_waits_for_another_node_may_go),
         cmocka_unit_test(the_first_in_rank_owns_what_it_is_asked_for_and_does_not_know),
         cmocka_unit_test(a_deputy_takes_no_more_than_it_has_room_for),

@@ -251,6 +251,67 @@ static void a_suspect_that_comes_back_in_a_list_is_trusted_again(void **state)
     lone_close(&lone);
 }
 
+/* No verdict comes: the directory is away, or hears the peer. */
+static void what_is_on_a_node_that_is_silent_for_long_is_placed_anew(void **state)
+{
+    (void)state;
+    struct lone lone;
+    lone_open(&lone, &(struct lone_options){0});
+    lone_plan(1, 1, 1, 1);
+    const struct job_id job = lone_request(&lone, FLOW_A);
+    lone_hint(&lone, 1, PEER_BROKEN);
+    repair(&lone);
+    assert_int_equal(lone_sent_count(&lone, 2, MESSAGE_INPUT), 0); /* It may be back in a moment. */
+    const int64_t broken_ns = lone.now_ns;
+    assert_true(lone_timer(&lone, TIMER_SILENCE));
+    assert_int_equal(lone.now_ns - broken_ns, SILENT_NS);
+    repair(&lone);
+    assert_int_equal(lone_sent(&lone, 2, MESSAGE_INPUT)->attempt, 1);
+    assert_false(lone_timer(&lone, TIMER_SILENCE)); /* Once is enough. */
+    lone_hint(&lone, 1, PEER_BROKEN);
+    repair(&lone);
+    assert_int_equal(lone_sent_count(&lone, 2, MESSAGE_INPUT), 0);
+    lone_answer(&lone, job, 0);
+    assert_int_equal(lone.answers, 1);
+    assert_true(lone_is_empty(&lone));
+    lone_close(&lone);
+}
+
+static void a_node_that_was_silent_for_a_moment_keeps_what_it_has(void **state)
+{
+    (void)state;
+    struct lone lone;
+    lone_open(&lone, &(struct lone_options){0});
+    lone_plan(1, 1, 1, 1);
+    (void)lone_request(&lone, FLOW_A);
+    lone_hint(&lone, 1, PEER_BROKEN);
+    lone_hint(&lone, 2, PEER_BROKEN);
+    lone_hint(&lone, 1, PEER_RESTORED);
+    assert_true(lone_timer(&lone, TIMER_SILENCE));
+    repair(&lone);
+    assert_int_equal(lone_records(&lone, RECORD_REPEATED), 0);
+    lone_close(&lone);
+}
+
+/* This node is about to end, and runs nothing new. */
+static void what_only_a_silent_node_can_run_waits_for_it(void **state)
+{
+    (void)state;
+    struct lone lone;
+    lone_open(&lone, &(struct lone_options){0});
+    lone_plan(1, 1, 1, 1);
+    (void)lone_request(&lone, FLOW_A);
+    struct event drain = {.kind = EVENT_DRAIN};
+    lone_step(&lone, &drain);
+    lone_hint(&lone, 1, PEER_BROKEN);
+    lone_hint(&lone, 2, PEER_BROKEN);
+    assert_true(lone_timer(&lone, TIMER_SILENCE));
+    repair(&lone);
+    assert_int_equal(lone_records(&lone, RECORD_REPEATED), 0);
+    assert_int_equal(lone.answers, 0);
+    lone_close(&lone);
+}
+
 static void the_last_node_does_everything_itself(void **state)
 {
     (void)state;
@@ -435,6 +496,9 @@ int main(void)
         cmocka_unit_test(a_task_that_moved_to_a_node_before_it_restarted_is_run_again),
         cmocka_unit_test(a_suspect_gets_nothing_new_until_it_is_restored),
         cmocka_unit_test(a_suspect_that_comes_back_in_a_list_is_trusted_again),
+        cmocka_unit_test(what_is_on_a_node_that_is_silent_for_long_is_placed_anew),
+        cmocka_unit_test(a_node_that_was_silent_for_a_moment_keeps_what_it_has),
+        cmocka_unit_test(what_only_a_silent_node_can_run_waits_for_it),
         cmocka_unit_test(the_last_node_does_everything_itself),
         cmocka_unit_test(an_owner_that_hears_nothing_asks_and_then_runs_the_job_again),
         cmocka_unit_test(a_probe_is_answered_only_while_the_job_is_worked_on),
