@@ -247,6 +247,7 @@ static void tell_ran(struct engine_local *engine, struct operation *operation)
     ASSERT(operation->batch.task_count > 0);
     for (uint32_t i = 0; i < kind->model_count; i++) {
         const struct onnx_usage *measured = &operation->usages[i];
+        done.is_disturbed = done.is_disturbed || measured->is_odd;
         if (measured->run_count > 0) {
             usages[done.usage_count++] = (struct engine_usage){
                 .model = kind->models[i],

@@ -72,6 +72,7 @@ static enum weft_status load_version(
         .name = engine->catalogue->models[number],
         .folder = engine->cache[0] == '\0' ? NULL : engine->cache,
         .rows_max = artifact->batch_max,
+        .has_turns = true,
         .rows = has_rival(&model->versions, index) ? NULL : &engine->rows[place],
     };
     return load_file(worker, &options, place, &model->onnx[index], error);

@@ -51,6 +51,7 @@ static void add_usage(struct onnx_usage *sum, const struct onnx_usage *usage)
 {
     sum->run_count += usage->run_count;
     sum->left_bytes += usage->left_bytes;
+    sum->is_odd = sum->is_odd || usage->is_odd;
     if (usage->workspace_bytes > sum->workspace_bytes) {
         sum->workspace_bytes = usage->workspace_bytes;
         sum->rows_most = usage->rows_most;

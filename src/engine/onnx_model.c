@@ -156,6 +156,8 @@ static enum weft_status open_session(
         if (make_session(model, given, error) == WEFT_OK) {
             (void)snprintf(packed, sizeof(packed), "%s.packed", kept);
             onnx_image_keep(&model->image, packed);
+            (void)snprintf(packed, sizeof(packed), "%s.turns", kept);
+            model->turns_path = given->has_turns ? strdup(packed) : NULL; /* NULL: not kept. */
             onnx_pages_drop(model->mapped, model->mapped_bytes); /* It was read for packing. */
             onnx_model_wake(model);
             return WEFT_OK;
@@ -249,10 +251,15 @@ static void choose_rows(struct onnx_model *model, const struct onnx_options *opt
     model->rows = &model->own_rows;
     if (options->rows != NULL && digest != 0) {
         model->rows = options->rows;
-        if (model->rows->digest != digest) {
-            model->rows->digest = digest;
-            atomic_store(&model->rows->rows, ROWS_UNKNOWN);
+        if (model->rows->digest == digest) {
+            return;
         }
+        model->rows->digest = digest;
+        atomic_store(&model->rows->rows, ROWS_UNKNOWN);
+        model->rows->turns = (struct onnx_turns){.classes = {{.wait = 0}}};
+    }
+    if (model->turns_path != NULL) {
+        onnx_turns_load(&model->rows->turns, model->turns_path);
     }
 }
 
@@ -271,6 +278,7 @@ enum weft_status onnx_model_load(
         onnx_model_unload(model);
         return status;
     }
+    model->has_turns = options->has_turns;
     choose_rows(model, options);
     find_rows(model, options->rows_max);
     *model_out = model;
@@ -290,6 +298,7 @@ void onnx_model_unload(struct onnx_model *model)
     free(model->inputs.names);
     free(model->outputs.items);
     free(model->outputs.names);
+    free(model->turns_path);
     free(model);
 }
 

@@ -51,6 +51,7 @@ struct onnx_options {
     const char *folder; /* Where models are kept in the mapped format. NULL: do not. */
     bool is_unpacked;   /* Leave weights as they are: the first load is faster, runs are slower. */
     uint32_t rows_max;  /* Of one run. 0: no limit. */
+    bool has_turns;     /* Find out how many rows to run at a time. If not: all. */
 
     struct onnx_shown *rows;    /* What earlier loads have shown of it. NULL: nothing is kept. */
     struct onnx_digest *digest; /* Of the file, as the last load left it. NULL: not kept. */
@@ -77,6 +78,8 @@ struct onnx_model {
     struct onnx_shown *rows;      /* Of this load, or of all loads. */
     struct onnx_shown own_rows;
     uint32_t rows_max;         /* Of one run; 0: no limit. */
+    bool has_turns;            /* As in the options. */
+    char *turns_path;          /* Where those are kept; owned. NULL: nowhere. */
     struct onnx_digest digest; /* Of the file; all zero if it was not read. */
     uint64_t slept;            /* For those who let it sleep: when. */
     char name[NAME_BYTES_MAX];

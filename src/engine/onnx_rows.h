@@ -13,6 +13,7 @@
 #include <stdatomic.h>
 
 #include "engine/bundle.h"
+#include "engine/onnx_turns.h"
 
 enum onnx_rows {
     ROWS_UNKNOWN,
@@ -25,6 +26,7 @@ enum onnx_rows {
 struct onnx_shown {
     atomic_uchar rows; /* enum onnx_rows */
     uint64_t digest;   /* Of the file that showed it. */
+    struct onnx_turns turns;
 };
 
 /*

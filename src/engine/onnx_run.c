@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "engine/onnx_inside.h"
 #include "engine/onnx_rows.h"
+#include "engine/thread_time.h"
 
 /* Whether the rows of @a and @b can lie in one tensor, for every input. */
 static bool are_alike(const struct onnx_job *job, uint32_t a, uint32_t b)
@@ -191,6 +192,38 @@ static void run_alone(struct onnx_job *job, const struct onnx_group *group)
     }
 }
 
+/* Whether the rows of @group are to run on several threads. */
+static bool is_split(const struct onnx_job *job, const struct onnx_group *group)
+{
+    return job->parts > 1 && group->rows > 1 && atomic_load(&job->model->has_rows);
+}
+
+/* Of one row of @group, on average: rows of texts differ. */
+static uint64_t row_bytes_of(const struct onnx_job *job, const struct onnx_group *group)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < group->count; i++) {
+        for (uint32_t k = 0; k < job->model->inputs.count; k++) {
+            bytes += job->bound[group->members[i]][k]->bytes;
+        }
+    }
+    return bytes / group->rows;
+}
+
+/* Whether the first and last rows of @task are not the same: only then can they show anything. */
+static bool are_ends_different(const struct onnx_job *job, uint32_t task)
+{
+    const uint64_t last = job->rows[task] - 1;
+    for (uint32_t i = 0; i < job->model->inputs.count; i++) {
+        const struct onnx_span one = onnx_span(job->bound[task][i], 0, 1);
+        const struct onnx_span other = onnx_span(job->bound[task][i], last, 1);
+        if (one.bytes != other.bytes || memcmp(one.data, other.data, one.bytes) != 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Whether the inputs of tasks @a and @b are not the same: only then can their rows show anything.
  */
 static bool are_different(const struct onnx_job *job, uint32_t a, uint32_t b)
@@ -247,11 +280,11 @@ static bool are_apart(struct onnx_job *job, const struct onnx_group *group)
     return rows != ROWS_MIXED;
 }
 
-static void run_group(struct onnx_job *job, const struct onnx_group *group)
+/* Run @group, at most @rows_max rows at a time. */
+static void run_in_turns(struct onnx_job *job, const struct onnx_group *group, uint64_t rows_max)
 {
-    const uint64_t rows_max = job->model->rows_max == 0 ? UINT64_MAX : job->model->rows_max;
     const unsigned char rows = atomic_load(&job->model->rows->rows);
-    const bool splits = job->parts > 1 && group->rows > 1 && atomic_load(&job->model->has_rows);
+    const bool splits = is_split(job, group);
     /* Who asks for parts knows from the measurement that rows are told apart. */
     const bool is_whole =
         rows == ROWS_MIXED || (rows != ROWS_APART && !job->model->is_sure && !splits);
@@ -274,6 +307,87 @@ static void run_group(struct onnx_job *job, const struct onnx_group *group)
         const uint32_t task = group->members[i];
         job->tasks[task].output->items = items_of(job->rows[task]);
         job->is_open[task] = false;
+    }
+}
+
+/* Run a task of several rows in two halves, and at once: may its rows run in turns? */
+static void show_apart(struct onnx_job *job, const struct onnx_group *group)
+{
+    const uint32_t task = group->members[0];
+    if (!are_ends_different(job, task) ||
+        !onnx_run_parts(job, group, group->rows - group->rows / 2, run_rows)) {
+        run_alone(job, group);
+        return;
+    }
+    if (!job->is_open[task]) {
+        return; /* Failed. */
+    }
+    const enum onnx_rows rows = look_alone(job, task);
+    if (rows != ROWS_UNKNOWN) {
+        atomic_store(&job->model->rows->rows, (unsigned char)rows);
+    }
+    if (rows != ROWS_APART) {
+        run_alone(job, group);
+        return;
+    }
+    job->tasks[task].output->items = items_of(job->rows[task]);
+    job->is_open[task] = false;
+    job->usage->is_odd = true;
+}
+
+static bool have_outputs(const struct onnx_job *job, const struct onnx_group *group)
+{
+    bool have_all = true;
+    for (uint32_t i = 0; i < group->count; i++) {
+        have_all = have_all && job->tasks[group->members[i]].output != NULL;
+    }
+    return have_all;
+}
+
+/* Try @turn with @group, and take note of the processor time, which other programs do not change.
+ */
+static void try_turn(
+    struct onnx_job *job, const struct onnx_group *group, const struct onnx_turn *turn)
+{
+    struct onnx_model *model = job->model;
+    const int64_t started_ns = thread_ns();
+    run_in_turns(job, group, turn->rows);
+    const int64_t took_ns = thread_ns() - started_ns;
+    if (!have_outputs(job, group)) {
+        return; /* It was cut short. */
+    }
+    const struct onnx_trial trial =
+        onnx_turns_tell(&model->rows->turns, turn, took_ns, row_bytes_of(job, group) * group->rows);
+    job->usage->is_odd = job->usage->is_odd || trial.is_worse;
+    if (trial.is_over && model->turns_path != NULL) {
+        onnx_turns_save(&model->rows->turns, model->turns_path);
+    }
+}
+
+static void run_group(struct onnx_job *job, const struct onnx_group *group)
+{
+    struct onnx_model *model = job->model;
+    const uint64_t rows_max = model->rows_max == 0 ? UINT64_MAX : model->rows_max;
+    const unsigned char rows = atomic_load(&model->rows->rows);
+    const bool splits = is_split(job, group);
+    if (!model->has_turns || rows_max == 1 || group->rows < 2 || !atomic_load(&model->has_rows)) {
+        run_in_turns(job, group, rows_max);
+    } else if (rows == ROWS_APART && !splits) {
+        const struct onnx_turn turn =
+            onnx_turns_choose(&model->rows->turns, group->rows, row_bytes_of(job, group), rows_max);
+        if (turn.is_trial) {
+            try_turn(job, group, &turn);
+        } else {
+            run_in_turns(job, group, turn.rows);
+        }
+    } else if (rows == ROWS_APART) {
+        const struct onnx_turn turn =
+            onnx_turns_best(&model->rows->turns, group->rows, row_bytes_of(job, group), rows_max);
+        run_in_turns(job, group, turn.rows);
+    } else if (rows != ROWS_MIXED && group->count == 1 && group->rows <= rows_max && !splits) {
+        show_apart(job, group);
+    } else {
+        run_in_turns(job, group, rows_max);
     }
 }
 

@@ -3,8 +3,8 @@
  *
  * Tasks whose inputs differ only in their first extents share a run: their rows are laid one
  * after another, and the rows of the outputs are dealt out again. A task with more rows than
- * a run may have takes several. Where rows mean nothing to the model, each task runs alone.
- * A task that does not fit the model fails alone.
+ * a run may have, or than run best at a time, takes several. Where rows mean nothing to the model,
+ * each task runs alone. A task that does not fit the model fails alone.
  */
 #ifndef ENGINE_ONNX_RUN_H
 #define ENGINE_ONNX_RUN_H
@@ -25,6 +25,7 @@ struct onnx_usage {
     uint32_t rows_most;       /* Of one run; 1 if rows mean nothing. */
     uint64_t workspace_bytes; /* The most that a run took beside the model and its inputs. */
     int64_t left_bytes;       /* What the model keeps from now on. */
+    bool is_odd;              /* It took longer than it will again: see onnx_turns.h. */
 };
 
 /*

@@ -193,7 +193,7 @@ static void on_ran(void *context, const struct runtime_ran *ran)
     const struct refine_ran seen = {
         .model = ran->model,
         .device = worker->device,
-        .is_shared = is_gpu && ran->is_disturbed,
+        .is_shared = ran->is_disturbed,
         .gpu = is_gpu ? share_of(worker, ran->config) : 0,
         .fresh_count = ran->fresh_count,
         .fresh = ran->fresh,

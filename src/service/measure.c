@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/assert.h"
 #include "base/error.h"
@@ -11,6 +10,7 @@
 #include "console/progress.h"
 #include "engine/onnx_file.h"
 #include "engine/onnx_run.h"
+#include "engine/thread_time.h"
 #include "profile/estimate.h"
 #include "service/measure_gpu.h"
 #include "service/nursery.h"
@@ -42,6 +42,7 @@ static enum weft_status load(struct measurement *measurement, struct weft_error 
         .name = options->name,
         .folder = options->cache,
         .rows_max = options->file->batch_max,
+        .has_turns = true,
         .digest = &measurement->digest,
     };
     return onnx_model_load(measurement->ort, &onnx, &measurement->model, error);
@@ -60,26 +61,15 @@ static uint32_t copy_ports(const struct onnx_ports *ports, struct workflow_input
     return count;
 }
 
-/* The processor time of this thread, on which runs stay: what others do meanwhile does not count.
- */
-static int64_t thread_ns(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now); /* It is always there. */
-    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
-}
-
-/* One run of @inputs. */
+/* One run of @inputs, and what it took and needed. */
 static enum weft_status run(
     const struct measurement *measurement, const struct bundle *inputs, int64_t *run_ns_out,
-    uint64_t *bytes_out, struct weft_error *error)
+    struct onnx_usage *usage_out, struct weft_error *error)
 {
     struct onnx_task task = {.inputs = inputs->tensors, .input_count = inputs->count};
-    struct onnx_usage usage = {.run_count = 0};
     const int64_t started_ns = thread_ns();
-    onnx_run(measurement->model, NULL, &task, /* task_count */ 1, &usage);
+    onnx_run(measurement->model, NULL, &task, /* task_count */ 1, usage_out);
     *run_ns_out = thread_ns() - started_ns;
-    *bytes_out = usage.workspace_bytes;
     if (task.output == NULL) {
         return error_set(error, WEFT_FAILED, "%s", task.error.message);
     }
@@ -103,19 +93,19 @@ static enum weft_status measure_point(
     }
     for (uint32_t i = 0; i <= RUNS_MAX && status == WEFT_OK; i++) {
         int64_t run_ns = 0;
-        uint64_t bytes = 0;
-        status = run(measurement, inputs, &run_ns, &bytes, error);
-        most = bytes > most ? bytes : most;
-        if (status == WEFT_OK && i > 0) {
+        struct onnx_usage usage = {.run_count = 0};
+        status = run(measurement, inputs, &run_ns, &usage, error);
+        most = max_u64(most, usage.workspace_bytes);
+        if (status == WEFT_OK && i > 0 && !usage.is_odd) {
             estimate_add(&times, run_ns);
             spent_ns += run_ns;
         }
-        if (i >= RUNS_MIN && spent_ns > POINT_NS_MAX) {
+        if (times.count >= RUNS_MIN && spent_ns > POINT_NS_MAX) {
             break;
         }
     }
     bundle_destroy(inputs);
-    if (status == WEFT_OK) {
+    if (status == WEFT_OK && times.count > 0) {
         measurement->bytes[figures->point_count] =
             (struct estimate_bytes){.items = items, .bytes = most};
         figures->points[figures->point_count++] = estimate_point(&times, items);
@@ -192,10 +182,10 @@ static enum weft_status measure_first_runs(
     for (uint32_t i = 0; i < LOADS && status == WEFT_OK && inputs != NULL; i++) {
         int64_t load_ns;
         int64_t run_ns = 0;
-        uint64_t bytes;
+        struct onnx_usage usage;
         status = load_again(measurement, &load_ns, error);
         if (status == WEFT_OK) {
-            status = run(measurement, inputs, &run_ns, &bytes, error);
+            status = run(measurement, inputs, &run_ns, &usage, error);
         }
         estimate_add(&times, run_ns);
     }

@@ -3,7 +3,7 @@
  *
  * Covers: src/engine/onnx_run.c, src/engine/onnx_bind.c, src/engine/onnx_call.c,
  * src/engine/onnx_parts.c, src/engine/onnx_rows.c, src/engine/onnx_texts.c, src/engine/onnx_maps.c,
- * src/engine/ort_memory.c
+ * src/engine/onnx_turns.c, src/engine/ort_memory.c
  */
 #include "unit/onnx_fixture.h"
 
@@ -514,6 +514,107 @@ static void equal_rows_can_change_one_another(ATTR_UNUSED void **state)
     onnx_model_unload(model);
 }
 
+/* A model that finds out how many rows to run at a time, with what it has found in @folder. */
+static struct onnx_model *load_with_turns(const char *file, const char *folder)
+{
+    struct onnx_model *model = NULL;
+    struct weft_error error;
+    const struct onnx_options options = {
+        .path = fixture_path(file), .name = file, .folder = folder, .has_turns = true};
+    assert_int_equal(onnx_model_load(fixture_ort(), &options, &model, &error), WEFT_OK);
+    return model;
+}
+
+/* Whatever turns are tried or chosen, all rows come back as they should. */
+static void turns_are_found_out_and_kept(ATTR_UNUSED void **state)
+{
+    uint32_t most = 0;
+    struct fed fed;
+    struct onnx_usage usage;
+    onnx_write_relu(fixture_path("relu.onnx"), -1);
+    for (uint32_t load = 0; load < 2; load++) {
+        struct onnx_model *model = load_with_turns("relu.onnx", fixture_folder);
+        assert_non_null(model->turns_path);
+        assert_int_equal(access(model->turns_path, R_OK), load == 0 ? -1 : 0);
+        for (uint32_t i = 0; i < 40; i++) {
+            struct onnx_task task = feed(&fed, 7, 4, (float)(1 + i));
+            onnx_run(model, NULL, &task, 1, &usage);
+            assert_relu(&task, &fed);
+            bundle_destroy(task.output);
+            most = usage.run_count > most ? usage.run_count : most;
+            if (i == 0) { /* In halves, and at once. */
+                assert_int_equal(usage.run_count, 3);
+                assert_true(usage.is_odd);
+            }
+        }
+        assert_int_equal(atomic_load(&model->rows->rows), ROWS_APART);
+        assert_true(load == 1 || most >= 4); /* Turns of two rows were tried. */
+        assert_int_equal(access(model->turns_path, R_OK), 0);
+        const struct onnx_turn_class *class = &model->rows->turns.classes[4]; /* 16 bytes a row. */
+        assert_true(class->cost[2] > 0);
+        assert_int_equal(class->trials[2], TURN_TRIALS);
+        onnx_model_unload(model);
+    }
+}
+
+/* A failed run, which takes no time, is not the best one. */
+static void a_trial_that_fails_shows_nothing(ATTR_UNUSED void **state)
+{
+    struct fed fed;
+    struct onnx_usage usage;
+    struct OrtRunOptions *options = NULL;
+    onnx_write_relu(fixture_path("relu.onnx"), -1);
+    struct onnx_model *model = load_with_turns("relu.onnx", NULL);
+    atomic_store(&model->rows->rows, ROWS_APART);
+    assert_null(model->ort->api.CreateRunOptions(&options));
+    assert_null(model->ort->api.RunOptionsSetTerminate(options));
+    for (uint32_t i = 0; i < 20; i++) {
+        struct onnx_task task = feed(&fed, 7, 4, 1);
+        onnx_run(model, options, &task, 1, &usage);
+        assert_null(task.output);
+    }
+    const struct onnx_turn_class *class = &model->rows->turns.classes[4];
+    for (uint32_t i = 0; i < TURN_SIZES; i++) {
+        assert_true(class->cost[i] == 0);
+    }
+    model->ort->api.ReleaseRunOptions(options);
+    onnx_model_unload(model);
+}
+
+/* Rows of one task that change one another run together, always. */
+static void rows_of_a_task_that_change_one_another_stay_together(ATTR_UNUSED void **state)
+{
+    const float values[4][4] = {{1, 1, 1, 1}, {2, 2, 2, 2}, {3, 3, 3, 3}, {40, 40, 40, 40}};
+    const int64_t shape[2] = {4, 4};
+    write_centred(fixture_path("centred.onnx"));
+    struct onnx_model *model = load_with_turns("centred.onnx", NULL);
+    float first[16];
+    for (uint32_t i = 0; i < 20; i++) {
+        struct onnx_usage usage;
+        struct weft_tensor input = fixture_floats("x", 2, shape, values[0]);
+        struct onnx_task task = {.inputs = &input, .input_count = 1};
+        onnx_run(model, NULL, &task, 1, &usage);
+        assert_non_null(task.output);
+        const struct weft_tensor *y = bundle_find(task.output, "y");
+        if (i == 0) {
+            memcpy(first, y->data, sizeof(first));
+        }
+        assert_memory_equal(y->data, first, sizeof(first));
+        assert_int_equal(usage.run_count, i == 0 ? 4 : 1); /* Two halves, then all, and again. */
+        bundle_destroy(task.output);
+    }
+    assert_int_equal(atomic_load(&model->rows->rows), ROWS_MIXED);
+    onnx_model_unload(model);
+    model = fixture_load("centred.onnx", 0); /* As it runs without turns. */
+    struct onnx_usage usage;
+    struct weft_tensor input = fixture_floats("x", 2, shape, values[0]);
+    struct onnx_task task = {.inputs = &input, .input_count = 1};
+    onnx_run(model, NULL, &task, 1, &usage);
+    assert_memory_equal(bundle_find(task.output, "y")->data, first, sizeof(first));
+    bundle_destroy(task.output);
+    onnx_model_unload(model);
+}
+
 /* Some exporters name the first extents of input and output differently: runs decide. */
 static void rows_of_two_names_share_a_run_once_they_may(ATTR_UNUSED void **state)
 {
@@ -792,6 +893,9 @@ int main(void)
         cmocka_unit_test(threads_share_a_model),
         cmocka_unit_test(rows_that_change_one_another_are_found_out),
         cmocka_unit_test(equal_rows_can_change_one_another),
+        cmocka_unit_test(turns_are_found_out_and_kept),
+        cmocka_unit_test(a_trial_that_fails_shows_nothing),
+        cmocka_unit_test(rows_of_a_task_that_change_one_another_stay_together),
         cmocka_unit_test(rows_of_two_names_share_a_run_once_they_may),
         cmocka_unit_test(inputs_of_two_names_may_have_different_extents),
         cmocka_unit_test(rows_that_do_not_are_looked_at_once),
