@@ -86,6 +86,7 @@ struct range *add_range(enum range_kind kind, uint64_t address, uint64_t bytes)
     for (uint32_t i = 0; i < RANGES_MAX; i++) {
         if (fake.ranges[i].kind == RANGE_NONE) {
             fake.ranges[i] = (struct range){.kind = kind, .address = address, .bytes = bytes};
+            fake.range_end = i < fake.range_end ? fake.range_end : i + 1;
             return &fake.ranges[i];
         }
     }
@@ -95,7 +96,7 @@ struct range *add_range(enum range_kind kind, uint64_t address, uint64_t bytes)
 /* The range of @kind that holds the @bytes at @address. */
 struct range *find_range(enum range_kind kind, uint64_t address, uint64_t bytes)
 {
-    for (uint32_t i = 0; i < RANGES_MAX; i++) {
+    for (uint32_t i = 0; i < fake.range_end; i++) {
         struct range *range = &fake.ranges[i];
         if (range->kind == kind && address >= range->address && bytes <= range->bytes &&
             address - range->address <= range->bytes - bytes) {

@@ -38,6 +38,7 @@ struct object {
     struct object *owner;  /* STREAM: the share. */
     int priority;          /* STREAM */
     bool was_used;         /* STREAM */
+    int64_t busy_ns;       /* STREAM and EVENT: until then, with FAKE_RUN_US. */
     uint32_t node_count;
     struct node *nodes; /* GRAPH, EXEC, and a STREAM that records. */
     int file;           /* BLOCK */
@@ -69,6 +70,7 @@ struct fake {
     uint32_t streams_used;
     uint32_t copying; /* Copies to the device that were not waited for. */
     struct object objects[OBJECTS_MAX];
+    uint32_t range_end; /* None is behind it. */
     struct range ranges[RANGES_MAX];
     struct fake_cuda_counts counts;
 };

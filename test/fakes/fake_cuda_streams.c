@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "fakes/fake_cuda_inside.h"
@@ -206,6 +207,24 @@ static void wait_forever(void)
     }
 }
 
+static int64_t now_ns(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* A graph is launched on @stream: one after another they take their time. */
+static void take_time(struct object *stream)
+{
+    const char *us = getenv(FAKE_RUN_US);
+    if (us != NULL) {
+        const int64_t now = now_ns();
+        stream->busy_ns = stream->busy_ns > now ? stream->busy_ns : now;
+        stream->busy_ns += strtol(us, NULL, 10) * 1000;
+    }
+}
+
 int cuStreamSynchronize(void *handle)
 {
     const int result = enter_context("cuStreamSynchronize");
@@ -259,6 +278,7 @@ int cuEventRecord(void *handle, void *stream)
     end_use(event);
     event->was_recorded = true;
     event->questions = event->stream->lingers;
+    event->busy_ns = event->stream->busy_ns;
     event->uses = event->stream->uses;
     event->stream->lingers = 0;
     event->stream->uses = NULL;
@@ -277,6 +297,8 @@ int cuEventQuery(void *handle)
     }
     if (result == 0 && (event->stream->is_hung || event->questions > 0)) {
         event->questions -= event->questions > 0 ? 1 : 0;
+        result = CUDA_NOT_READY;
+    } else if (result == 0 && event->busy_ns > 0 && now_ns() < event->busy_ns) {
         result = CUDA_NOT_READY;
     } else {
         end_use(event);
@@ -408,6 +430,7 @@ int cuGraphLaunch(void *handle, void *target)
         wrong("cuGraphLaunch on another share than it was recorded on");
     }
     mind_expectations(stream);
+    take_time(stream);
     note_run("", stream);
     for (uint32_t i = 0; i < exec->node_count && result == 0; i++) {
         (void)put(

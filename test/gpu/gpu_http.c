@@ -29,7 +29,8 @@
 enum { MODELS_MAX_HERE = 64, THREADS_MAX = 512, DUE_MAX = 1 << 20, HEAD_BYTES = 4096 };
 
 #define ERROR_MAX 0.01
-#define WARMUP_S  1.0 /* Of requests at random times: these are not counted. */
+/* Of requests at random times: so many seconds are not counted, or a fifth if that is less. */
+#define WARMUP_S 1.0
 
 struct kind {
     char name[64];
@@ -62,6 +63,7 @@ static atomic_llong server_other_us;
 static struct sockaddr_in address;
 static double start;
 static double until; /* Of a closed loop. */
+static double warmup;
 
 static double now(void)
 {
@@ -281,9 +283,9 @@ static void *work(void *argument)
     char *buffer = malloc(room);
     int file = connect_once();
     (void)argument;
-    for (;;) {
+    for (bool is_first = true;; is_first = false) {
         const unsigned at = atomic_fetch_add(&next_due, 1);
-        if (at >= due_count || (until > 0 && now() >= until)) {
+        if (at >= due_count || (until > 0 && now() >= until && !is_first)) {
             break;
         }
         struct due *due = &dues[at];
@@ -432,7 +434,7 @@ static void print(uint32_t kind, double seconds, double slo)
     double sum = 0;
     for (uint32_t i = 0; i < due_count; i++) {
         if ((kind < kind_count && dues[i].kind != kind) || dues[i].answered <= 0 ||
-            (until <= 0 && dues[i].at < WARMUP_S)) {
+            (until <= 0 && dues[i].at < warmup)) {
             continue;
         }
         asked++;
@@ -487,6 +489,7 @@ int main(int argc, char **argv)
         dues[due_count] = (struct due){.at = at, .kind = draw_kind(), .latency = -1};
         at += rate > 0 ? -log(1 - draw()) / rate : 0;
     }
+    warmup = seconds / 5 < WARMUP_S ? seconds / 5 : WARMUP_S;
     start = now();
     until = rate > 0 ? 0 : start + seconds;
     for (uint32_t i = 0; i < thread_count; i++) {
@@ -498,7 +501,7 @@ int main(int argc, char **argv)
         (void)pthread_join(threads[i], NULL);
     }
     const double took = now() - start;
-    const double counted = until > 0 ? took : took - WARMUP_S;
+    const double counted = until > 0 ? took : took - warmup;
     for (uint32_t i = 0; i < kind_count && kind_count > 1 && kind_count <= 8; i++) {
         print(i, counted, slo);
     }

@@ -5,7 +5,8 @@ usage: prepare.py PACKAGES FOLDER [NET[:ROWS[,ROWS...]]...]
 
 PACKAGES has a folder NET_ROWS for each package that was compiled earlier, or it is `compile`: then
 they are compiled now, for ROWS alone if that is given. FOLDER gets a model for GPUs for each NET
-and in its `check` inputs, and what PyTorch itself makes of them: ROWS.x and, in FP32, ROWS.y.
+and in its `check` inputs, and what PyTorch itself makes of them: ROWS.x and, in FP32, ROWS.y; for
+text also what it makes of the words of between.c: ROWS.words.
 """
 
 import os
@@ -44,6 +45,12 @@ def prepare(name, rows, packages, folder, seed):
                 file.write(weft_export.memory_of(tensor))
         with open(f"{folder}/check/{count}.y", "wb") as file:
             file.write(weft_export.memory_of(output.float()))
+        if name == "bert":
+            words = torch.arange(count * models.TOKENS).cuda() * 7919 % models.WORDS
+            with torch.no_grad():
+                output = module(words.view(count, models.TOKENS))
+            with open(f"{folder}/check/{count}.words", "wb") as file:
+                file.write(weft_export.memory_of(output.float()))
 
 
 def main():

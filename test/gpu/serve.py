@@ -4,10 +4,12 @@
 usage: serve.py PART BIN REPOSITORY
 
 PART is one of: profile (the document goes to $OUT), outputs (compared with PyTorch's, alone and
-under load), overhead (of the server over a bare graph), cache (more models than there is memory),
-shares (small and large models together; $SHARES names the cases that are wanted), faults, steady
-(under load for $SECONDS_STEADY seconds). REPOSITORY has models that prepare.py made. All loads take
-$SCALE times as long as they usually do.
+under load), overhead (of the server over a bare graph), beside (requests for a model that is there,
+while others are loaded), cache (more models than there is memory), shares (small and large models
+together; $SHARES names the cases that are wanted, in that order), faults, steady (under load for
+$SECONDS_STEADY seconds, or as long as a part of $PART_SECONDS can). REPOSITORY has models that
+prepare.py made. All loads take $SCALE times as long as they usually do. A case that fails is
+named, and the next one goes on; the exit code is 1 then.
 """
 
 import glob
@@ -20,13 +22,33 @@ import subprocess
 import sys
 import threading
 import time
+import traceback
 import urllib.error
 import urllib.request
 
 BIN = ""
-PORT = 18900
 LIMIT = 200  # Seconds.
 SCALE = float(os.environ.get("SCALE", "1"))
+STARTED = time.time()
+failed = []
+
+
+class Case:
+    """What is done in it may fail: that is said, and not passed on."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, trace):
+        if kind is None or issubclass(kind, KeyboardInterrupt):
+            return False
+        say(f"FAILED {self.name}: {error}")
+        traceback.print_exception(kind, error, trace)
+        failed.append(self.name)
+        return True
 
 
 def say(*text):
@@ -59,21 +81,33 @@ def settings(repository, memory=None, seconds=None, slo=None, shares=None):
 
 
 class Server:
-    """`weft serve`, until it is left."""
+    """`weft serve`, until it is left; one at a time."""
+
+    address = metrics = ""  # Of the one that runs, or ran last.
 
     def __init__(self, repository, *arguments):
         self.log = open(f"{repository}/../serve.log", "w+", encoding="utf-8")
+        self.out = open(f"{repository}/../serve.out", "w+", encoding="utf-8")
         self.started = time.time()
         self.process = subprocess.Popen(
-            [f"{BIN}/weft", "serve", repository, "--http", f"127.0.0.1:{PORT}", "--metrics",
-             f"127.0.0.1:{PORT + 1}", "--plain", "--no-admission", *arguments],
-            stdout=subprocess.DEVNULL, stderr=self.log,
+            [f"{BIN}/weft", "serve", repository, "--http", "127.0.0.1:0", "--metrics",
+             "127.0.0.1:0", "--plain", "--no-admission", *arguments],
+            stdout=self.out, stderr=self.log,
         )  # fmt: skip
 
+    def listens(self):
+        """Whether it says where."""
+        with open(self.out.name, encoding="utf-8") as file:
+            found = re.search(r"listening on http://(\S+), metrics on http://(\S+?)/", file.read())
+        if found:
+            Server.address, Server.metrics = found.groups()
+        return found
+
     def __enter__(self):
-        while "event=ready" not in self.text():
+        while not (self.listens() and "event=ready" in self.text()):
             if self.process.poll() is not None or time.time() - self.started > LIMIT:
-                raise SystemExit(f"no server: {self.text()[-3000:]}")
+                self.process.kill()
+                raise RuntimeError(f"no server: {self.text()[-3000:]}")
             time.sleep(0.05)
         say(f"server ready after {time.time() - self.started:.1f} s")
         return self
@@ -113,18 +147,23 @@ class Server:
             say("log   ", line[:400].replace("engine printed", "printed"))
 
 
-def load(seconds, rate, threads, slo_us, kinds):
+def load(seconds, rate, threads, slo_us, kinds, may_fail=False):
     """Requests, as gpu_http makes them. Returns its lines."""
     seconds = round(seconds * SCALE, 2)
     done = subprocess.run(
-        [f"{BIN}/gpu_http", f"127.0.0.1:{PORT}", str(seconds), str(rate), str(threads), str(slo_us),
+        [f"{BIN}/gpu_http", Server.address, str(seconds), str(rate), str(threads), str(slo_us),
          *kinds],
         capture_output=True, text=True, check=False, timeout=LIMIT + seconds,
     )  # fmt: skip
-    if done.returncode == 2 or not done.stdout:
-        say(f"gpu_http: {done.returncode} {done.stderr[-500:]}")
     if done.returncode == 1:
         say("WRONG", done.stdout, done.stderr[-300:])
+        failed.append("a wrong answer")
+    elif done.returncode != 0 or not done.stdout:
+        raise RuntimeError(f"gpu_http: {done.returncode} {done.stderr[-500:]}")
+    bad = re.search(r"failed ([1-9]\d*), wrong", done.stdout)
+    if bad and not may_fail:
+        say(f"FAILED {bad[1]} requests: {done.stderr[-300:]}")
+        failed.append(f"{bad[1]} requests")
     return done.stdout.splitlines()
 
 
@@ -146,8 +185,7 @@ def profile(repository, processors=False):
 
 
 def alone_us(document, name, rows, units=0):
-    [(_, device)] = document["models"][name]["devices"].items()
-    for point in device["points"]:
+    for point in points_of(document, name):
         if point["items"] == rows and point.get("gpu", 0) == units:
             return 1000 * point["ms"]
     return float("nan")
@@ -169,57 +207,134 @@ def outputs(repository):
              for rows in rows_of(folder_of(repository, name))]  # fmt: skip
     with Server(repository):
         for one in kinds:
-            for line in load(0.5, 0, 1, 0, [one])[1:2]:
-                say("alone ", one.split(":")[0], one.split(":")[2], line)
+            with Case(one):
+                for line in load(0.5, 0, 1, 0, [one])[1:2]:
+                    say("alone ", one.split(":")[0], one.split(":")[2], line)
         for line in load(5, 0, 8, 0, kinds)[-2:]:
             say("loaded", line)
 
 
+def learnt(name, before, after):
+    """What was learnt of @name while it was served, one request at a time."""
+    changed = [
+        f"{old['items']} rows on {old.get('gpu', 0) or 'all'}: {1000 * old['ms']:.0f} to "
+        f"{1000 * new['ms']:.0f}"
+        for old, new in zip(points_of(before, name), points_of(after, name))
+        if old["ms"] != new["ms"]
+    ]
+    say(f"learnt {name:5} us: {'; '.join(changed) or 'nothing'}")
+
+
 def overhead(repository):
     settings(repository)
-    _, document = profile(repository)
+    path, document = profile(repository)
     with Server(repository):
         for name in models_of(repository):
             for rows in [n for n in (1, 8) if n in rows_of(folder_of(repository, name))]:
-                lines = load(2, 0, 1, 0, [kind(repository, name, rows)])
-                floor = float(re.search(r"floor +(\d+)", lines[0])[1])
-                p50 = float(re.search(r"p50 +(\d+)", lines[1])[1])
-                p99 = float(re.search(r"p99 +(\d+)", lines[1])[1])
-                bare = alone_us(document, name, rows)
-                split = lines[2].split("says: ")[1]
-                say(f"overhead {name:5} rows {rows}: graph {bare:5.0f}  sockets {floor:5.0f}  "
-                    f"server p50 {p50:5.0f} p99 {p99:5.0f} us: +{p50 - bare:.0f}, beyond sockets "
-                    f"+{p50 - bare - floor:.0f}; {split}")  # fmt: skip
+                with Case(f"{name} {rows}"):
+                    overhead_of(repository, document, name, rows)
         say("\n".join(line for line in metrics().splitlines() if line.startswith("weft_gpu")))
+    with open(path, encoding="utf-8") as file:
+        after = json.load(file)
+    for name in models_of(repository):
+        learnt(name, document, after)
+
+
+def overhead_of(repository, document, name, rows):
+    lines = load(2, 0, 1, 0, [kind(repository, name, rows)])
+    floor = float(re.search(r"floor +(\d+)", lines[0])[1])
+    p50 = float(re.search(r"p50 +(\d+)", lines[1])[1])
+    p99 = float(re.search(r"p99 +(\d+)", lines[1])[1])
+    bare = alone_us(document, name, rows)
+    split = lines[2].split("says: ")[1]
+    say(f"overhead {name:5} rows {rows}: graph {bare:5.0f}  sockets {floor:5.0f}  "
+        f"server p50 {p50:5.0f} p99 {p99:5.0f} us: +{p50 - bare:.0f}, beyond sockets "
+        f"+{p50 - bare - floor:.0f}; {split}")  # fmt: skip
+
+
+def beside(repository):
+    """
+    One model at all times, and eight others of the largest net at random times: once all of them
+    are in memory, once only two fit, so that most of them are loaded. Twice each, in turn.
+    """
+    count, rate, seconds = 8, 200, 5
+    settings(repository)
+    path, document = profile(repository)
+    names = models_of(repository)
+    hot = "r18" if "r18" in names else names[0]
+    cold = max(names, key=lambda name: (document["models"][name]["resident"], name))
+    target = f"{repository}-beside"
+    made, models = make_copies(repository, target, document, [hot] + [cold] * count)
+    write_profile(target, path, document, models)
+    one = models[made[1]]["resident"]
+    workspace = max(model.get("workspace", 0) for model in models.values())
+    base = models[made[0]]["resident"] + workspace
+    for turn in (1, 2):
+        for label, memory in (("all there", base + count * one), ("loads", base + 2 * one)):
+            with Case(f"{label} {turn}"):
+                settings(target, memory=memory)
+                beside_of(target, made, label, turn, rate, seconds)
+
+
+def beside_of(target, made, label, turn, rate, seconds):
+    kinds = [kind(target, name, 1) for name in made]
+    with Server(target):
+        for one in kinds:
+            load(0.05, 0, 1, 0, [one])
+        before = counts(metrics())
+        others = []
+        thread = threading.Thread(
+            target=lambda: others.extend(load(seconds + 1.5, rate, 32, 50000, kinds[1:]))
+        )
+        thread.start()
+        time.sleep(1 * min(SCALE, 1))
+        hot = load(seconds, 0, 8, 50000, kinds[:1])
+        thread.join()
+        _, _, loads = [b - a for a, b in zip(before, counts(metrics()))]
+        answered = int(re.search(r"(\d+) good", hot[1])[1]) / round(seconds * SCALE, 2)
+        say(f"beside {label:9} {turn}: {answered:.0f}/s", hot[1])
+        say(f"beside {label:9} {turn}: loads {loads:.0f}, others", others[-2] if others else "-")
+
+
+def points_of(document, name):
+    [(_, device)] = document["models"][name]["devices"].items()
+    return device["points"]
+
+
+def make_copies(repository, target, document, origins):
+    """Models at @target: copies of those that @origins names. Returns names, and profiles."""
+    shutil.rmtree(target, ignore_errors=True)
+    models = {}
+    for i, origin in enumerate(origins):
+        name = f"{origin}-{i:02}"
+        os.makedirs(f"{target}/{name}/1")
+        subprocess.run(["cp", "-al", folder_of(repository, origin), f"{target}/{name}/1/"],
+                       check=True)  # fmt: skip
+        models[name] = document["models"][origin]
+    return list(models), models
+
+
+def write_profile(target, path, document, models):
+    os.makedirs(f"{target}/profiles", exist_ok=True)
+    with open(f"{target}/profiles/{os.path.basename(path)}", "w", encoding="utf-8") as file:
+        json.dump({**document, "models": models}, file)
 
 
 def copies(repository, target, count):
     """@count models at @target: copies of those of @repository, in turn, with their profile."""
     path, document = profile(repository)
     names = models_of(repository)
-    shutil.rmtree(target, ignore_errors=True)
-    os.makedirs(f"{target}/profiles")
-    models = {}
-    made = []
-    total = 0
-    for i in range(count):
-        name = f"{names[i % len(names)]}-{i:02}"
-        origin = names[i % len(names)]
-        os.makedirs(f"{target}/{name}/1")
-        subprocess.run(["cp", "-al", folder_of(repository, origin), f"{target}/{name}/1/"],
-                       check=True)  # fmt: skip
-        models[name] = document["models"][origin]
-        total += models[name]["resident"]
-        made.append(name)
-    document["models"] = models
-    with open(f"{target}/profiles/{os.path.basename(path)}", "w", encoding="utf-8") as file:
-        json.dump(document, file)
+    made, models = make_copies(
+        repository, target, document, [names[i % len(names)] for i in range(count)]
+    )
+    write_profile(target, path, document, models)
+    total = sum(model["resident"] for model in models.values())
     largest = max(model["resident"] for model in models.values())
     return made, total, largest, max(model.get("workspace", 0) for model in models.values())
 
 
 def metrics():
-    address = f"http://127.0.0.1:{PORT + 1}/metrics"
+    address = f"http://{Server.metrics}/metrics"
     return urllib.request.urlopen(address, timeout=20).read().decode()
 
 
@@ -247,57 +362,71 @@ def cache(repository):
         ("weft", budget + workspace, "weft"),
         ("load per use", largest + workspace, "compass"),
     ):
-        settings(target, memory=memory)
-        with Server(target, "--policy", policy):
-            load(0.2, 0, 1, 0, kinds[:1])
-            start = time.time()
-            for one in kinds:  # Code and plans are loaded once.
-                load(0.01, 0, 1, 0, [one])
-            say(f"warm after {time.time() - start:.1f} s")
-            before = counts(metrics())
-            for line in load(seconds, rate, 128, 50000, kinds)[-2:]:
-                say(f"cache {label:12}", line)
-            needed, hits, loads = [b - a for a, b in zip(before, counts(metrics()))]
-            say(f"cache {label:12} needed {needed:.0f}, hits {100 * hits / max(needed, 1):.1f} %, "
-                f"loads {loads:.0f}")  # fmt: skip
+        with Case(label):
+            settings(target, memory=memory)
+            cache_of(target, label, policy, kinds, rate, seconds)
+
+
+def cache_of(target, label, policy, kinds, rate, seconds):
+    with Server(target, "--policy", policy):
+        load(0.2, 0, 1, 0, kinds[:1])
+        start = time.time()
+        for one in kinds:  # Code and plans are loaded once.
+            load(0.01, 0, 1, 0, [one])
+        say(f"warm after {time.time() - start:.1f} s")
+        before = counts(metrics())
+        for line in load(seconds, rate, 128, 50000, kinds)[-2:]:
+            say(f"cache {label:12}", line)
+        needed, hits, loads = [b - a for a, b in zip(before, counts(metrics()))]
+        say(f"cache {label:12} needed {needed:.0f}, hits {100 * hits / max(needed, 1):.1f} %, "
+            f"loads {loads:.0f}")  # fmt: skip
+
+
+MIXED = (("r18", 8), ("r50", 2), ("vit", 1), ("bert", 1))
+BATCHES = "place=compass,dispatch=first-fit:{},cache=compass"
+# How processors are shared, and the policy.
+FORMS = {
+    "one by one": (None, "compass"),
+    "batches": (None, BATCHES.format("gpu=0:batch=16")),
+    "sevenths": ("processors", BATCHES.format("gpu=2:batch=16")),
+    "quarters": ("processors", BATCHES.format("gpu=4:batch=16")),
+    "paying": ("processors", BATCHES.format("gpu=0:paying:batch=16")),
+    "4 streams": (None, BATCHES.format("gpu=4:batch=16")),
+    "8 streams": (None, BATCHES.format("gpu=2:batch=16")),
+    "default": (None, None),
+    "priorities": ("priorities", None),
+    "esg": ("processors", "esg"),
+    "esg streams": (None, "esg"),
+    "weft": ("processors", "weft"),
+    "weft streams": (None, "weft"),
+}
+RATES = (0.9, 1.6, 2.4)  # Of what the card would do, one by one.
 
 
 def shares(repository):
     settings(repository, slo="4ms")  # Of the 5 that are counted.
     _, document = profile(repository)
-    parts = (("r18", 8), ("r50", 2), ("vit", 1), ("bert", 1))
+    parts = [(name, n) for name, n in MIXED if name in models_of(repository)]
     kinds = [kind(repository, name, 1, weight) for name, weight in parts]
     whole = sum(n * alone_us(document, name, 1) for name, n in parts) / sum(n for _, n in parts)
-    first_fit = "place=compass,dispatch=first-fit:{},cache=compass"
-    cases = (
-        ("one by one", None, "compass"),
-        ("batches", None, first_fit.format("gpu=0:batch=16")),
-        ("sevenths", "processors", first_fit.format("gpu=2:batch=16")),
-        ("quarters", "processors", first_fit.format("gpu=4:batch=16")),
-        ("paying", "processors", first_fit.format("gpu=0:paying:batch=16")),
-        ("4 streams", None, first_fit.format("gpu=4:batch=16")),
-        ("8 streams", None, first_fit.format("gpu=2:batch=16")),
-        ("default", None, None),
-        ("priorities", "priorities", None),
-        ("esg", "processors", "esg"),
-        ("esg streams", None, "esg"),
-        ("weft", "processors", "weft"),
-        ("weft streams", None, "weft"),
-    )
-    wanted = os.environ.get("SHARES", "").split(",")
-    for label, form, policy in cases:
-        if wanted != [""] and label not in wanted:
-            continue
-        settings(repository, slo="4ms", shares=form)
-        profile(repository, form == "processors")
-        with Server(repository, *(["--policy", policy] if policy else [])):
-            load(4, round(0.6e6 / whole), 128, 5000, kinds)  # Graphs are recorded at first use.
-            load(3, round(1.2e6 / whole), 128, 5000, kinds)
-            for part in (0.4, 0.9, 1.6, 2.4) if policy != "compass" else (0.4, 0.7, 0.9):
-                rate = round(part * 1e6 / whole)
-                for line in load(5, rate, 128, 5000, kinds)[1:]:
-                    if not line.startswith("http failed 0, wrong 0"):
-                        say(f"shares {label:12} {rate}/s", line)
+    for label in os.environ.get("SHARES", ",".join(FORMS)).split(","):
+        with Case(label):
+            form, policy = FORMS[label]
+            settings(repository, slo="4ms", shares=form)
+            profile(repository, form == "processors")
+            shares_of(repository, label, policy, kinds, whole)
+    settings(repository)
+
+
+def shares_of(repository, label, policy, kinds, whole):
+    with Server(repository, *(["--policy", policy] if policy else [])):
+        load(4, round(0.6e6 / whole), 128, 5000, kinds)  # Graphs are recorded at first use.
+        load(3, round(1.2e6 / whole), 128, 5000, kinds)
+        for part in RATES if policy != "compass" else (0.4, 0.7, 0.9):
+            rate = round(part * 1e6 / whole)
+            for line in load(5, rate, 128, 5000, kinds)[1:]:
+                if not line.startswith("http failed 0, wrong 0"):
+                    say(f"shares {label:12} {rate}/s", line)
 
 
 def memory_of(server):
@@ -316,8 +445,9 @@ def memory_of(server):
 
 def steady(repository):
     """Hits, loads and batches together, for long: memory and latency may not drift."""
-    count, seconds = 40, int(os.environ.get("SECONDS_STEADY", "600"))
-    piece = min(30, seconds)
+    count, piece = 40, 30
+    until = STARTED + float(os.environ.get("PART_SECONDS", "1e6")) - 5
+    seconds = int(os.environ.get("SECONDS_STEADY", "600"))
     settings(repository)
     target = f"{repository}-{count}"
     names, total, _, workspace = copies(repository, target, count)
@@ -328,9 +458,10 @@ def steady(repository):
             load(0.01, 0, 1, 0, [one])
         load(5, 600, 64, 50000, kinds)
         start = time.time()
-        while time.time() - start < seconds:
+        until = min(until, start + seconds)
+        while until - time.time() > 2:
             before = counts(metrics())
-            lines = load(piece, 600, 64, 50000, kinds)
+            lines = load(min(piece, (until - time.time() - 1) / SCALE), 600, 64, 50000, kinds)
             needed, hits, loads = [b - a for a, b in zip(before, counts(metrics()))]
             say(f"steady {time.time() - start:4.0f} s", re.sub(r" +", " ", lines[-2]))
             say(f"steady {time.time() - start:4.0f} s hits {100 * hits / max(needed, 1):.1f} %, "
@@ -343,7 +474,7 @@ def break_device():
     """A word that no embedding has."""
     ids = {"name": "ids", "datatype": "INT64", "shape": [1, 128], "data": [10**7] * 128}
     request = urllib.request.Request(
-        f"http://127.0.0.1:{PORT}/v2/models/bert/infer",
+        f"http://{Server.address}/v2/models/bert/infer",
         data=json.dumps({"inputs": [ids]}).encode(), method="POST",
     )  # fmt: skip
     try:
@@ -369,25 +500,28 @@ def faults(repository):
             ("engine stopped", "weft-gpu", signal.SIGSTOP),
         ):
             def strike(name=name, number=number):
-                time.sleep(2)
+                time.sleep(2 * SCALE)
                 if name == "word":
                     break_device()
                 for one in name.split() if number else []:
                     for pid, _ in server.children(one)[-1:]:
                         os.kill(pid, number)
 
-            striker = threading.Thread(target=strike)
-            striker.start()
-            for line in load(7, 200, 64, 1e6, kinds)[-2:]:
-                say(f"fault {label:14}", line)
-            striker.join()
+            with Case(label):
+                striker = threading.Thread(target=strike)
+                striker.start()
+                for line in load(7, 200, 64, 1e6, kinds, may_fail=True)[-2:]:
+                    say(f"fault {label:14}", line)
+                striker.join()
 
 
 def main():
     global BIN
     part, BIN, repository = sys.argv[1:]
     globals()["profile_only" if part == "profile" else part](os.path.abspath(repository))
-    return 0
+    say(f"{part} took {time.time() - STARTED:.0f} s", "; failed: " + ", ".join(failed) if failed
+        else "")  # fmt: skip
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":
