@@ -187,6 +187,9 @@ static inline bool net_stream_is_much(const struct peer *peer)
  */
 void net_stream_look(struct net_stream *net);
 
+/* Have TCP send at once, send again soon, and give up in the end. */
+void net_stream_tune(int socket);
+
 /* Sweep in NET_STREAM_SOON_NS, if not before: something waits to be done. */
 void net_stream_hurry(struct net_stream *net);
 

@@ -377,7 +377,6 @@ static void on_over(void *context, const char *cause)
 
 void net_stream_arrived(struct net_stream *net, int socket, bool is_shared)
 {
-    const int yes = 1;
     if (net->stranger_count >= STRANGERS_MAX) {
         (void)close(socket);
         return;
@@ -396,7 +395,7 @@ void net_stream_arrived(struct net_stream *net, int socket, bool is_shared)
     if (arrival != NULL && is_shared) {
         stream = stream_create_shared(trust, socket, /* is_dialer */ false);
     } else if (arrival != NULL) {
-        (void)setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes)); /* Else slower. */
+        net_stream_tune(socket);
         stream = stream_create(trust, socket, /* is_dialer */ false);
     }
     if (stream == NULL) {

@@ -21,8 +21,7 @@
 #define TRIP_NS        INT64_C(1000000000)
 
 enum {
-    USER_TIMEOUT_MS = 10000, /* What was sent and is not acknowledged for so long is lost. */
-    EARLY_MAX = 5,           /* Refusals before it is said: for more than a second. */
+    EARLY_MAX = 5, /* Refusals before it is said: for more than a second. */
 };
 
 static void release(struct net_stream *net, uint64_t tensor)
@@ -479,15 +478,12 @@ static void begin(struct peer *peer, struct stream *stream, int socket)
 
 static void connect_to(struct peer *peer, const struct addrinfo *found)
 {
-    const int yes = 1;
-    const unsigned timeout_ms = USER_TIMEOUT_MS;
     const int made = socket(found->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (made < 0) {
         net_stream_hang_up(peer, "no descriptor");
         return;
     }
-    (void)setsockopt(made, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes)); /* Slower without. */
-    (void)setsockopt(made, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout_ms, sizeof(timeout_ms));
+    net_stream_tune(made);
     (void)connect(made, found->ai_addr, found->ai_addrlen); /* What comes of it the stream says. */
     peer->is_shared = false;
     begin(peer, stream_create(peer->net->options.trust, made, /* is_dialer */ true), made);
