@@ -653,8 +653,8 @@ BUGS = [
         "src/node/keys.c",
         "a node that asked is not given the answer",
         "no `keys_pass_on()` in `keys_answered()`",
-        "    keys_pass_on(node, slot, entry->follower);\n",
-        "",
+        "    keys_pass_on(node, slot);\n}",
+        "}",
         (GOLDENS, UNIT_TESTS),
     ),
     Bug(
@@ -671,10 +671,10 @@ BUGS = [
         "src/node/keys_peers.c",
         "of two owners, the one that goes on does not take over the other's count",
         "no `count_losses()` where `depute_known()` says `TAKEN`",
-        "        follow(node, slot, from);\n"
+        "        keyed_follow(node, slot, from);\n"
         "        count_losses(node, slot, message->deputy.losses);\n"
         "    } else if",
-        "        follow(node, slot, from);\n    } else if",
+        "        keyed_follow(node, slot, from);\n    } else if",
         (UNIT_TESTS,),
     ),
     Bug(

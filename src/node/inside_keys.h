@@ -7,6 +7,9 @@
 #include "base/list.h"
 #include "node/node.h"
 
+/* A client asks one node after the other, seconds apart: so many may wait for it at once. */
+enum { KEYED_FOLLOWERS_MAX = 4 };
+
 enum keyed_state {
     KEYED_OWNED,    /* A job of this node. */
     KEYED_DEPUTED,  /* A job of another, whose deputy this is. */
@@ -35,8 +38,9 @@ struct keyed {
     uint32_t deputy; /* OWNED: the node that knows of it, or is told; NODE_NONE: none. */
                      /* WAITING: the node that was asked. */
     uint32_t deputy_incarnation;
-    uint32_t follower; /* The node that wants the answer as well; NODE_NONE: none. */
-    uint32_t losses;   /* DEPUTED, WAITING: attempts that have failed so far. */
+    uint32_t followers[KEYED_FOLLOWERS_MAX]; /* Nodes that want the answer as well, */
+    uint32_t follower_count;                 /* so many; the one that came last is the last. */
+    uint32_t losses; /* DEPUTED, WAITING: attempts that have failed so far. */
     uint32_t items;
     uint32_t inputs; /* DEPUTED, WAITING: tensor. */
     int64_t deadline_ns;

@@ -90,7 +90,6 @@ bool keys_opened(struct node *node, uint32_t job_slot, const struct event_reques
         .inputs_hash = request->inputs_hash,
         .job = job->id,
         .client = CLIENT_NONE,
-        .follower = NODE_NONE,
         .items = job->items,
         .inputs = POOL_NONE,
         .deadline_ns = job->deadline_ns,
@@ -244,9 +243,18 @@ static void pass_on(struct node *node, uint32_t slot, uint32_t peer, bool can_wa
     }
 }
 
-void keys_pass_on(struct node *node, uint32_t slot, uint32_t peer)
+void keys_give(struct node *node, uint32_t slot, uint32_t peer)
 {
     pass_on(node, slot, peer, /* can_wait */ false);
+}
+
+void keys_pass_on(struct node *node, uint32_t slot)
+{
+    struct keyed *entry = keyed_at(node, slot);
+    for (uint32_t i = 0; i < entry->follower_count; i++) {
+        keys_give(node, slot, entry->followers[i]);
+    }
+    entry->follower_count = 0;
 }
 
 void keys_answered(struct node *node, uint32_t slot, enum weft_status status, enum reason reason)
@@ -262,8 +270,7 @@ void keys_answered(struct node *node, uint32_t slot, enum weft_status status, en
         answer(node, slot, entry->client, entry->receipt);
         entry->client = CLIENT_NONE;
     }
-    keys_pass_on(node, slot, entry->follower);
-    entry->follower = NODE_NONE;
+    keys_pass_on(node, slot);
 }
 
 /* A client asks for request @slot, which is known. */
@@ -293,7 +300,6 @@ static void await(struct node *node, const struct event_request *request, uint32
         .job = receipt,
         .receipt = receipt,
         .client = request->client,
-        .follower = NODE_NONE,
         .items = items_bounded(request->items),
         .inputs = tensor_take(node, request->inputs, request->items, request->bytes),
         .deadline_ns = slo_ns == 0 ? INT64_MAX : now_ns(node) + duration_bounded(slo_ns),
@@ -355,11 +361,13 @@ static void tell_end(struct node *node, uint32_t slot, enum weft_status status, 
         .workflow = entry->workflow,
         .deputy = {.key = entry->key, .status = status_code(status), .reason = reason},
     };
-    const uint32_t peers[] = {entry->deputy, entry->follower};
-    for (uint32_t i = 0; i < 2; i++) {
-        if (peers[i] != NODE_NONE && members_is_up(node->view.members, peers[i]) &&
-            (i == 0 || peers[1] != peers[0])) {
-            outbox_send(node, peers[i], &settled);
+    if (entry->deputy != NODE_NONE && members_is_up(node->view.members, entry->deputy)) {
+        outbox_send(node, entry->deputy, &settled);
+    }
+    for (uint32_t i = 0; i < entry->follower_count; i++) {
+        const uint32_t peer = entry->followers[i];
+        if (peer != entry->deputy && members_is_up(node->view.members, peer)) {
+            outbox_send(node, peer, &settled);
         }
     }
 }
@@ -384,9 +392,7 @@ bool keys_ended(
         job->outputs = POOL_NONE;
     }
     const uint32_t deputy = entry->deputy;
-    if (entry->follower == deputy) {
-        entry->follower = NODE_NONE;
-    }
+    keyed_unfollow(entry, deputy);
     keys_answered(node, slot, status, reason);
     if (entry->bytes <= DEPUTY_BYTES_MAX) { /* Nothing waits there: a wake-up would be wasted. */
         pass_on(node, slot, deputy, /* can_wait */ !node->draining);
@@ -402,7 +408,7 @@ bool keys_cancelled(struct node *node, struct job_id job)
     uint32_t slot = keyed_find_job(node, job);
     if (slot != POOL_NONE && keyed_at(node, slot)->state == KEYED_OWNED) {
         struct job *owned = job_at(node, jobs_find(node, job));
-        if (keyed_at(node, slot)->follower == NODE_NONE) {
+        if (keyed_at(node, slot)->follower_count == 0) {
             return false;
         }
         turn_away(node, owned->client, job, WEFT_CANCELLED, REASON_CANCEL);
@@ -421,8 +427,7 @@ bool keys_cancelled(struct node *node, struct job_id job)
         return false;
     }
     keys_turn_away(node, slot, WEFT_CANCELLED, REASON_CANCEL);
-    if (keyed_at(node, slot)->state == KEYED_WAITING &&
-        keyed_at(node, slot)->follower == NODE_NONE) {
+    if (keyed_at(node, slot)->state == KEYED_WAITING && keyed_at(node, slot)->follower_count == 0) {
         keyed_forget(node, slot);
     }
     return true;

@@ -20,6 +20,9 @@
  * the cluster. Only the first attempt of a request that is new runs at once: each later one waits
  * until a deputy knows how many have failed, or cannot be had.
  *
+ * A client that hears nothing asks one node after the other, and each of them waits: all are given
+ * the answer.
+ *
  * Owner and deputy keep the answer for a while, as long as there is room.
  */
 #ifndef NODE_KEYS_H
@@ -85,7 +88,10 @@ void keys_answered(struct node *node, uint32_t slot, enum weft_status status, en
 void keys_turn_away(struct node *node, uint32_t slot, enum weft_status status, enum reason reason);
 
 /* Give the answer of request @slot to @peer. */
-void keys_pass_on(struct node *node, uint32_t slot, uint32_t peer);
+void keys_give(struct node *node, uint32_t slot, uint32_t peer);
+
+/* Give it to all nodes that want it. */
+void keys_pass_on(struct node *node, uint32_t slot);
 
 /* A name for a client that waits here for another node's job; its edition is @edition. */
 struct job_id keys_receipt(struct node *node, uint32_t edition);

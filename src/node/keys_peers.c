@@ -1,4 +1,6 @@
 /* keys_peers.c - what nodes say to each other about requests with keys, and when one is lost. */
+#include <string.h>
+
 #include "node/audit.h"
 #include "node/inbox.h"
 #include "node/jobs.h"
@@ -30,28 +32,6 @@ static void reply(
     outbox_send(node, message->from, &said);
 }
 
-/* @peer wants the answer of request @slot as well. A node that wanted it before is told. */
-static void follow(struct node *node, uint32_t slot, uint32_t peer)
-{
-    struct keyed *entry = keyed_at(node, slot);
-    const struct message settled = {
-        .kind = MESSAGE_SETTLED,
-        .job = entry->job,
-        .workflow = entry->workflow,
-        .deputy =
-            {
-                .key = entry->key,
-                .status = status_code(WEFT_CANCELLED),
-                .reason = REASON_DUPLICATE,
-            },
-    };
-    if (entry->follower != NODE_NONE && entry->follower != peer &&
-        members_is_up(node->view.members, entry->follower)) {
-        outbox_send(node, entry->follower, &settled);
-    }
-    entry->follower = peer;
-}
-
 /* Whether @message is about another request than @entry, which has the same key. */
 static bool differs(const struct keyed *entry, const struct message *message)
 {
@@ -70,7 +50,6 @@ static struct keyed described(
         .job = message->job,
         .client = CLIENT_NONE,
         .deputy = NODE_NONE,
-        .follower = NODE_NONE,
         .losses = min_u32(said->losses, JOB_ATTEMPTS_MAX),
         .items = said->items,
         .inputs = tensor,
@@ -136,7 +115,9 @@ static void become_deputy(
     now.client = before.client;
     now.bytes = before.bytes;
     now.link = before.link;
-    now.follower = before.follower == message->from ? NODE_NONE : before.follower;
+    memcpy(now.followers, before.followers, sizeof(now.followers));
+    now.follower_count = before.follower_count;
+    keyed_unfollow(&now, message->from);
     now.losses = max_u32(now.losses, before.losses);
     *entry = now;
     keyed_rename(node, slot, message->job);
@@ -177,7 +158,7 @@ static void depute_known(
     if (entry->state == KEYED_DEPUTED && entry->job.node != from && keyed_is_orphan(node, entry)) {
         tensor_release(node, tensor);
         reply(node, message, MESSAGE_TAKEN, WEFT_OK, REASON_NONE);
-        follow(node, slot, from);
+        keyed_follow(node, slot, from);
         count_losses(node, slot, message->deputy.losses);
         keys_adopt(node, slot, /* is_loss */ true);
         return;
@@ -192,11 +173,11 @@ static void depute_known(
     tensor_release(node, tensor);
     if (entry->state != KEYED_ANSWERED) {
         reply(node, message, MESSAGE_TAKEN, WEFT_OK, REASON_NONE);
-        follow(node, slot, from);
+        keyed_follow(node, slot, from);
         count_losses(node, slot, message->deputy.losses);
     } else if (!job_equal(entry->job, message->job)) { /* Or it was only late. */
         reply(node, message, MESSAGE_TAKEN, WEFT_OK, REASON_NONE);
-        keys_pass_on(node, slot, from);
+        keys_give(node, slot, from);
     }
 }
 
@@ -223,7 +204,7 @@ static void forward_new(struct node *node, const struct message *message, uint32
     given.state = KEYED_WAITING;
     given.receipt = keys_receipt(node, job_edition(message->job));
     given.job = given.receipt;
-    given.follower = message->from;
+    given.followers[given.follower_count++] = message->from;
     const uint32_t slot = node->draining ? POOL_NONE : keyed_add(node, &given);
     if (slot == POOL_NONE) {
         const enum reason reason = node->draining ? REASON_DRAIN : REASON_FULL;
@@ -248,10 +229,10 @@ static void forward(struct node *node, const struct message *message, uint32_t t
         return;
     }
     if (entry->state == KEYED_ANSWERED) {
-        keys_pass_on(node, slot, message->from);
+        keys_give(node, slot, message->from);
         return;
     }
-    follow(node, slot, message->from);
+    keyed_follow(node, slot, message->from);
     count_losses(node, slot, message->deputy.losses);
     const bool waits_for_it =
         entry->deputy == message->from && keyed_outranks(entry->key, node->id, message->from);
@@ -397,11 +378,9 @@ static void refuse(struct node *node, uint32_t slot, enum weft_status status, en
 {
     struct keyed *entry = keyed_at(node, slot);
     keys_turn_away(node, slot, status, reason);
-    if (entry->follower != NODE_NONE) {
-        entry->status = status;
-        entry->reason = reason;
-        keys_pass_on(node, slot, entry->follower);
-    }
+    entry->status = status;
+    entry->reason = reason;
+    keys_pass_on(node, slot);
     keyed_forget(node, slot);
 }
 
@@ -482,7 +461,7 @@ bool keys_queried(struct node *node, const struct message *message)
         keyed_at(node, slot)->bytes > DEPUTY_BYTES_MAX) {
         return false;
     }
-    keys_pass_on(node, slot, message->from);
+    keys_give(node, slot, message->from);
     return true;
 }
 
@@ -544,8 +523,7 @@ void keys_returned(struct node *node, uint32_t peer)
     uint32_t slot = node->keys.list.first;
     for (; slot != POOL_NONE; slot = keyed_at(node, slot)->link.next) {
         const struct keyed *entry = keyed_at(node, slot);
-        const bool is_free = entry->follower == NODE_NONE || entry->follower == peer;
-        if (is_free && entry->former.number != 0 && entry->former.node == peer &&
+        if (entry->former.number != 0 && entry->former.node == peer &&
             entry->former.incarnation == incarnation && audit_has_room(node, /* messages */ 1)) {
             const struct message said = {
                 .kind = MESSAGE_TAKEN,
@@ -555,7 +533,7 @@ void keys_returned(struct node *node, uint32_t peer)
             };
             outbox_send(node, peer, &said);
             if (entry->state == KEYED_OWNED) {
-                follow(node, slot, peer);
+                keyed_follow(node, slot, peer);
             }
         }
     }

@@ -129,6 +129,42 @@ void keyed_rename(struct node *node, uint32_t slot, struct job_id job)
     map_put(&node->keys.by_job, job_key(job), slot);
 }
 
+void keyed_unfollow(struct keyed *entry, uint32_t peer)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < entry->follower_count; i++) {
+        if (entry->followers[i] != peer) {
+            entry->followers[kept++] = entry->followers[i];
+        }
+    }
+    entry->follower_count = kept;
+}
+
+void keyed_follow(struct node *node, uint32_t slot, uint32_t peer)
+{
+    struct keyed *entry = keyed_at(node, slot);
+    keyed_unfollow(entry, peer);
+    if (entry->follower_count == KEYED_FOLLOWERS_MAX) {
+        const uint32_t first = entry->followers[0];
+        const struct message settled = {
+            .kind = MESSAGE_SETTLED,
+            .job = entry->job,
+            .workflow = entry->workflow,
+            .deputy =
+                {
+                    .key = entry->key,
+                    .status = status_code(WEFT_CANCELLED),
+                    .reason = REASON_DUPLICATE,
+                },
+        };
+        if (members_is_up(node->view.members, first)) {
+            outbox_send(node, first, &settled);
+        }
+        keyed_unfollow(entry, first);
+    }
+    entry->followers[entry->follower_count++] = peer;
+}
+
 void keyed_put_output(struct node *node, uint32_t slot, uint32_t number, uint32_t tensor)
 {
     struct keyed *entry = keyed_at(node, slot);

@@ -33,6 +33,13 @@ void keyed_weigh(struct node *node, uint32_t slot);
 void keyed_drop_inputs(struct node *node, uint32_t slot);
 void keyed_drop_outputs(struct node *node, uint32_t slot);
 
+/* @peer wants the answer of request @slot as well. Too many: the first of them is told to give up.
+ */
+void keyed_follow(struct node *node, uint32_t slot, uint32_t peer);
+
+/* @peer, if it is one of those that want the answer of @entry, need not be told. */
+void keyed_unfollow(struct keyed *entry, uint32_t peer);
+
 /* Output @number of request @slot is @tensor; one that is there already stays. */
 void keyed_put_output(struct node *node, uint32_t slot, uint32_t number, uint32_t tensor);
 
@@ -61,7 +68,7 @@ static inline uint32_t status_code(enum weft_status status)
 /* Whether a client, or another node, wants the answer of @entry from here. */
 static inline bool keyed_is_wanted(const struct keyed *entry)
 {
-    return entry->client != CLIENT_NONE || entry->follower != NODE_NONE;
+    return entry->client != CLIENT_NONE || entry->follower_count > 0;
 }
 
 #endif /* NODE_KEYS_TABLE_H */
