@@ -173,6 +173,16 @@ static bool is_settled(
     return is_alike;
 }
 
+/* What one member accepts jobs under, all can run: see view/editions.h. */
+static void check_served(const struct sim *sim, uint32_t edition)
+{
+    for (uint32_t i = 0; i < sim->options.fleet->node_count; i++) {
+        ASSERT(
+            !members_is_up(sim->members, i) || sim->nodes[i].node == NULL ||
+            holds(&sim->editions->nodes[i], edition));
+    }
+}
+
 void editions_look(struct sim *sim, uint32_t node)
 {
     struct edition_said *said = sim->editions->list;
@@ -196,7 +206,11 @@ void editions_look(struct sim *sim, uint32_t node)
         own->said.held = newest;
         tell_change(sim, node, newest);
     }
+    const uint32_t before = own->said.serves;
     own->said.serves = editions_to_serve(&own->said, said, count);
+    if (sim->options.check && own->said.serves != before) {
+        check_served(sim, own->said.serves);
+    }
     own->said.oldest = min_u32(own->said.serves, node_oldest_edition(sim->nodes[node].node));
     drop(sim, node, editions_oldest(&own->said, said, count));
     if (!is_settled(own, said, count)) {

@@ -199,8 +199,8 @@ class Holder:
 class Host(Server):
     """`weft serve` on host @number."""
 
-    def __init__(self, now, network, number, folder, arguments, cache, clock):
-        self.now = now
+    def __init__(self, timer, network, number, folder, arguments, cache, clock):
+        self.timer = timer
         self.number = number
         self.network = network
         self.verdicts = []  # When it said of which node that it is lost.
@@ -223,8 +223,17 @@ class Host(Server):
         for line in stream:
             lost = re.search(r'event="member lost" node=(\w+)', line)
             if lost:
-                self.verdicts.append((self.now(), lost[1]))
+                self.verdicts.append((self.timer.now(), lost[1]))
             yield line
+
+    def wait_for(self, lines, pattern):
+        while True:
+            stops = self.timer.stops
+            try:
+                return super().wait_for(lines, pattern)
+            except AssertionError:
+                if self.timer.stops == stops or self.open_streams == 0:
+                    raise
 
     def wait_until_ready(self):
         line = self.wait_for(self.out, r"^listening on http://(\S+):(\d+)")
@@ -322,7 +331,7 @@ class Campaign:
             self.former_logs.setdefault(name, []).extend(self.hosts[name].log)
         arguments = ["--cluster", self.directory, "--node", name, "--cluster-net",
                      self.options.net, *self.trust_of(name)]  # fmt: skip
-        host = Host(self.now, self.network, self.names.index(name) + 1, self.root / "repository",
+        host = Host(self.watch, self.network, self.names.index(name) + 1, self.root / "repository",
                     arguments, self.cache, self.clock_of(name))  # fmt: skip
         self.hosts[name] = host
         host.wait_until_ready()
