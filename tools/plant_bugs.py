@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
 """Plant bugs, one at a time, and show which tests find them.
 
-usage: plant_bugs.py [--only NAME]... [--jobs N]
+usage: plant_bugs.py [--only NAME]... [--column NAME]... [--jobs N]
        plant_bugs.py --list [--check]
        plant_bugs.py --write
 
 Works in a copy of the sources, build/planted/tree, and never in the tree itself. The copy and its
 build are kept, so a bug costs one compiled file and a few links; the next run repairs them if one
 was interrupted. First everything must pass as it is. Then each bug of BUGS replaces one text by
-another, and the programs of COLUMNS are run. Prints a table in Markdown; progress goes to stderr.
+another, and the programs of COLUMNS are run. Prints a table in Markdown, with the first test of
+each column that fails, or the seed of the swarm; progress goes to stderr.
 
   --only NAME   plant this one; can be given again
+  --column NAME run the programs of this column alone; can be given again
   --jobs N      jobs of the build; one per processor by default
   --list        print what would be planted, and do nothing
   --check       with --list: say which bugs no longer fit the tree
@@ -53,9 +55,7 @@ COLUMNS = {
         )
     ),
 }  # fmt: skip
-PROGRAMS = [program for programs in COLUMNS.values() for program in programs]
-
-PROGRAM_SECONDS_MAX = 120
+PROGRAM_SECONDS_MAX = 120  # Of its processor time: other work of the machine does not count.
 NOT_FOUND = "–"
 
 # A bug may leave something unused.
@@ -119,8 +119,8 @@ def run_tool(command):
     return done.returncode == 0, done.stdout + done.stderr
 
 
-def build(tree, folder, jobs):
-    """Build PROGRAMS. What the compiler said, if it failed; None if not."""
+def build(tree, folder, jobs, columns):
+    """Build the programs of @columns. What the compiler said, if it failed; None if not."""
     if not (folder / "build.ninja").exists():
         good, said = run_tool(
             ["cmake", "-S", tree, "-B", folder, "-G", "Ninja", "-DCMAKE_C_COMPILER=gcc",
@@ -128,7 +128,7 @@ def build(tree, folder, jobs):
         )  # fmt: skip
         if not good:
             return said
-    targets = ["test_" + program.replace("/", "_") for program in PROGRAMS]
+    targets = ["test_" + program.replace("/", "_") for program in programs(columns)]
     good, said = run_tool(["ninja", "-C", folder, "-j", str(jobs), "--quiet", *targets])
     return None if good else said
 
@@ -140,44 +140,64 @@ def run_program(tree, folder, program):
         [folder / "bin" / tier / f"test_{name}"],
         cwd=tree, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
     )  # fmt: skip
-    try:
-        said, _ = running.communicate(timeout=PROGRAM_SECONDS_MAX)
-    except subprocess.TimeoutExpired:
-        running.send_signal(signal.SIGABRT)  # The swarm says then which seed it was.
-        said, _ = running.communicate()
+    said = None
+    while said is None:
+        try:
+            said, _ = running.communicate(timeout=1)
+        except subprocess.TimeoutExpired:
+            if processor_seconds(running.pid) > PROGRAM_SECONDS_MAX:
+                running.send_signal(signal.SIGABRT)  # The swarm says then which seed it was.
     if running.returncode == 0:
         return None
     seed = re.search(r"^seed (\d+)", said, re.MULTILINE)
-    return f"seed {seed.group(1)}" if seed else "yes"
+    failed = re.search(r"^\[  FAILED  \] (\w+)$", said, re.MULTILINE)
+    started = re.findall(r"^\[ RUN      \] (\w+)$", said, re.MULTILINE)  # The last one died.
+    if seed:
+        return f"seed {seed.group(1)}"
+    return failed.group(1) if failed else (started or [name])[-1]
 
 
-def run_column(tree, folder, programs):
-    found = (run_program(tree, folder, program) for program in programs)
+def processor_seconds(pid):
+    """What process @pid, which may have ended, has used."""
+    try:
+        fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def programs(columns):
+    return [program for column in columns for program in COLUMNS[column]]
+
+
+def run_column(tree, folder, column):
+    found = (run_program(tree, folder, program) for program in COLUMNS[column])
     return next((words for words in found if words is not None), NOT_FOUND)
 
 
-def try_bug(bug, tree, folder, jobs):
+def try_bug(bug, tree, folder, jobs, columns):
     """What each column says of @bug, which is gone again then; None if it does not compile."""
     path = tree / bug.file
     text = path.read_text()
     path.write_text(text.replace(bug.old, bug.new))
     try:
-        said = build(tree, folder, jobs)
+        said = build(tree, folder, jobs, columns)
         if said is not None:
             errors = [line for line in said.splitlines() if " error: " in line]
             progress((errors or said.splitlines())[0])
             return None
-        return {name: run_column(tree, folder, programs) for name, programs in COLUMNS.items()}
+        return {column: run_column(tree, folder, column) for column in columns}
     finally:
         path.write_text(text)
 
 
-def expect_clean(tree, folder, jobs):
-    said = build(tree, folder, jobs)
+def expect_clean(tree, folder, jobs, columns):
+    said = build(tree, folder, jobs, columns)
     if said is not None:
         sys.stderr.write(said)
         raise Failure("the tree does not build")
-    failing = [program for program in PROGRAMS if run_program(tree, folder, program) is not None]
+    failing = [program for program in programs(columns)
+               if run_program(tree, folder, program) is not None]  # fmt: skip
     if failing:
         raise Failure(f"without a bug, {', '.join(failing)} fails already")
 
@@ -186,8 +206,8 @@ def title(bug):
     return f"`{bug.file.removeprefix('src/')}`: {bug.says}"
 
 
-def head():
-    return page.head(["planted", "how", *COLUMNS])
+def head(columns):
+    return page.head(["planted", "how", *columns])
 
 
 def table(bugs):
@@ -196,15 +216,15 @@ def table(bugs):
     for bug in bugs:
         found = ("yes" if column in bug.found_by else NOT_FOUND for column in COLUMNS)
         rows += page.line([title(bug), bug.how, *found])
-    return head() + rows
+    return head(COLUMNS) + rows
 
 
 def missed(bug, results):
     """The columns that should have found @bug and did not."""
-    return [column for column in bug.found_by if results[column] == NOT_FOUND]
+    return [column for column in bug.found_by if results.get(column) == NOT_FOUND]
 
 
-def campaign(bugs, jobs):
+def campaign(bugs, jobs, columns):
     """Print the table. Returns how many bugs were not found by all that should have."""
     folder = ROOT / FOLDER
     tree, built = folder / "tree", folder / "build"
@@ -217,10 +237,10 @@ def campaign(bugs, jobs):
         copy_tree(tree)
         began = time.monotonic()
         progress("no bug: building and running everything")
-        expect_clean(tree, built, jobs)
+        expect_clean(tree, built, jobs, columns)
         rows, bad = [], []
         for number, bug in enumerate(bugs, start=1):
-            results = try_bug(bug, tree, built, jobs)
+            results = try_bug(bug, tree, built, jobs, columns)
             if results is None:
                 bad.append(f"{bug.name}: does not compile")
                 continue
@@ -228,7 +248,7 @@ def campaign(bugs, jobs):
             progress(f"{number}/{len(bugs)} {bug.name}: {said}")
             rows.append(page.line([title(bug), bug.how, *results.values()]))
             bad += [f"{bug.name}: not found by {column}" for column in missed(bug, results)]
-        print(head() + "".join(rows), flush=True)
+        print(head(columns) + "".join(rows), flush=True)
         for line in bad:
             progress(line)
         progress(f"{len(bugs)} planted, {len(bad)} not found, {time.monotonic() - began:.0f} s")
@@ -250,6 +270,7 @@ def parse(arguments):
     )  # fmt: skip
     parser.add_argument("--help", "-h", action="store_true")
     parser.add_argument("--only", metavar="NAME", action="append", default=[])
+    parser.add_argument("--column", action="append", choices=COLUMNS)
     parser.add_argument("--jobs", metavar="N", type=int, default=os.cpu_count())
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--check", action="store_true")
@@ -274,7 +295,7 @@ def main(arguments):
         progress(problem)
     if options.list or problems:
         return 1 if problems else 0
-    return 1 if campaign(bugs, options.jobs) > 0 else 0
+    return 1 if campaign(bugs, options.jobs, options.column or list(COLUMNS)) > 0 else 0
 
 
 if __name__ == "__main__":
