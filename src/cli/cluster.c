@@ -13,6 +13,7 @@
 #include "console/table.h"
 #include "directory/directory.h"
 #include "model/ids.h"
+#include "model/resources.h"
 
 enum { ASK_SECONDS = 2, HTTP_OK = 200, ROW_COLUMNS = 5 };
 
@@ -171,7 +172,7 @@ static void print_table(const struct member_list *list, const char *ca_file)
         {"NODE", false},    {"INCARNATION", true}, {"STATE", false},    {"CLIENTS", false},
         {"ADDRESS", false}, {"VERSION", false},    {"SERVES", false},   {"CHANGE", true},
         {"EDITION", true},  {"VERSIONS", false},   {"QUEUE, MS", true}, {"ITEMS", true},
-        {"FREE, MB", true}, {"MODELS", true},      {"ROWS, S", true}};
+        {"FREE, MB", true}, {"MODELS", true},      {"ROWS, S", true},   {"WORKERS", false}};
     struct table table;
     table_init(&table, columns, sizeof(columns) / sizeof(columns[0]));
     for (uint32_t i = 0; i < list->count; i++) {
@@ -186,6 +187,9 @@ static void print_table(const struct member_list *list, const char *ca_file)
         table_add(&table, "%016" PRIx64, member->agreement);
         add_editions(&table, list, member);
         add_rows(&table, &seen);
+        char workers[RESOURCES_BYTES];
+        resources_say(member->resources, workers, sizeof(workers));
+        table_add(&table, "%s", workers);
     }
     table_print(&table, stdout);
     table_deinit(&table);
@@ -198,12 +202,15 @@ static void print_json(const struct member_list *list, const char *ca_file)
         const struct member *member = &list->items[i];
         const struct seen seen = look_at(member, ca_file);
         char agreement[20];
+        char workers[RESOURCES_BYTES];
+        resources_say(member->resources, workers, sizeof(workers));
         (void)snprintf(agreement, sizeof(agreement), "%016" PRIx64, member->agreement);
         json_t *one = json_pack(
-            "{s:s, s:I, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:s}", "node", member_title(member),
-            "incarnation", (json_int_t)member->incarnation, "state", seen.state, "clients",
-            member->http, "address", member->address, "version", member->version, "serves",
-            agreement, "change", (json_int_t)change_of(member->editions.newest), "held",
+            "{s:s, s:s, s:I, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:s}", "node",
+            member_title(member), "workers", workers, "incarnation",
+            (json_int_t)member->incarnation, "state", seen.state, "clients", member->http,
+            "address", member->address, "version", member->version, "serves", agreement, "change",
+            (json_int_t)change_of(member->editions.newest), "held",
             (json_int_t)change_of(member->editions.held), "edition",
             (json_int_t)change_of(member->editions.serves), "note", member->editions.note);
         if (seen.has_rows) {

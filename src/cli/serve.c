@@ -294,6 +294,10 @@ static const struct argument rows[] = {
      "its folder 'inputs' or, if it has none, made-up requests; '60%' asks for that share\n"
      "of what this machine can carry, which is measured first",
      ARGUMENT_TEXT, offsetof(struct serve_values, rate)},
+    {"--workers", "N", "workers of each node, instead of as weft.yaml says", ARGUMENT_COUNT,
+     offsetof(struct serve_values, workers)},
+    {"--memory", "BYTES", "memory of each worker for models, such as 500MB; the same",
+     ARGUMENT_TEXT, offsetof(struct serve_values, memory)},
     {"--gpus", "N", "use N GPUs at most, instead of as weft.yaml says", ARGUMENT_COUNT,
      offsetof(struct serve_values, gpus)},
     {"--seed", "N", "seed, instead of the scenario's first", ARGUMENT_COUNT,

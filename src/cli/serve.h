@@ -12,6 +12,8 @@ struct serve_values {
     bool admits_all;
     const char *policy;
     const char *rate;
+    struct argument_count workers;
+    const char *memory;
     struct argument_count gpus;
     struct argument_count seed;
     struct argument_count seconds;

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "cli/samples_report.h"
 #include "cli/serve.h"
+#include "document/reader.h"
 #include "service/fetch.h"
 #include "service/served_repository.h"
 
@@ -117,6 +118,30 @@ static enum weft_status fetch(
     return status == WEFT_OK ? fetch_missing(&options, error) : status;
 }
 
+/* What this machine has, as the command line says. */
+static enum weft_status change_settings(
+    struct settings *settings, const struct serve_values *values, struct weft_error *error)
+{
+    double bytes = (double)settings->memory_bytes;
+    if (values->workers.given && (values->workers.value == 0 || values->workers.value > 64)) {
+        return error_set(error, WEFT_INVALID, "'--workers' must be between 1 and 64");
+    }
+    if (values->memory != NULL && (!quantity_parse(QUANTITY_BYTES, values->memory, &bytes) ||
+                                   bytes < reader_memory.min || bytes > reader_memory.max)) {
+        return error_set(
+            error, WEFT_INVALID, "'--memory' is '%s'; it must be %s", values->memory,
+            reader_memory.text);
+    }
+    settings->memory_bytes = (uint64_t)bytes;
+    if (values->workers.given) {
+        settings->workers = (uint32_t)values->workers.value;
+    }
+    if (values->gpus.given) {
+        settings->gpus.count = (uint32_t)values->gpus.value;
+    }
+    return WEFT_OK;
+}
+
 int serve_repository(
     const struct command *command, const char *folder, const struct serve_values *values,
     struct log *log)
@@ -146,10 +171,8 @@ int serve_repository(
     if (repository_load(folder, &listener, &repository, &error) != WEFT_OK) {
         return COMMAND_WRONG; /* Each problem has been said. */
     }
-    if (values->gpus.given) {
-        repository->settings.gpus.count = (uint32_t)values->gpus.value;
-    }
-    if (is_member && clustered_settle(&repository->settings, &error) != WEFT_OK) {
+    if (change_settings(&repository->settings, values, &error) != WEFT_OK ||
+        (is_member && clustered_settle(&repository->settings, &error) != WEFT_OK)) {
         repository_destroy(repository);
         return command_fail(command, &error, COMMAND_WRONG);
     }

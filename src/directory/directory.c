@@ -131,11 +131,11 @@ size_t member_encode(
     (void)snprintf(agreement, sizeof(agreement), "%016" PRIx64, member->agreement);
     const struct member_editions *said = &member->editions;
     json_t *json = json_pack(
-        "{s:s, s:s, s:s, s:s, s:s, s:[I,I,I,I], s:s, s:s, s:s, s:I}", "title", member->title,
-        "address", member->address, "http", member->http, "version", member->version, "agreement",
-        agreement, "editions", (json_int_t)said->newest, (json_int_t)said->held,
-        (json_int_t)said->serves, (json_int_t)said->oldest, "models", said->models, "serving",
-        said->serving, "note", said->note, "beat", (json_int_t)beat);
+        "{s:s, s:s, s:s, s:s, s:s, s:s, s:[I,I,I,I], s:s, s:s, s:s, s:I}", "title", member->title,
+        "resources", member->resources, "address", member->address, "http", member->http, "version",
+        member->version, "agreement", agreement, "editions", (json_int_t)said->newest,
+        (json_int_t)said->held, (json_int_t)said->serves, (json_int_t)said->oldest, "models",
+        said->models, "serving", said->serving, "note", said->note, "beat", (json_int_t)beat);
     const size_t bytes = json == NULL ? 0 : json_dumpb(json, text, MEMBER_TEXT_BYTES, JSON_COMPACT);
     json_decref(json);
     return bytes > MEMBER_TEXT_BYTES ? 0 : bytes;
@@ -152,6 +152,7 @@ bool member_decode(
     const char *text, size_t bytes, const char *name, struct member *member_out, uint64_t *beat_out)
 {
     const char *title = "";
+    const char *resources = "";
     const char *address;
     const char *http;
     const char *version;
@@ -164,14 +165,15 @@ bool member_decode(
     struct member member = {.incarnation = 0};
     json_t *json = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, NULL);
     const bool has_all =
-        json != NULL &&
-        json_unpack(
-            json, "{s?s, s:s, s:s, s:s, s:s, s?[I,I,I,I], s?s, s?s, s?s, s:I}", "title", &title,
-            "address", &address, "http", &http, "version", &version, "agreement", &agreement,
-            "editions", &editions[0], &editions[1], &editions[2], &editions[3], "models", &models,
-            "serving", &serving, "note", &note, "beat", &beat) == 0;
+        json != NULL && json_unpack(
+                            json, "{s?s, s?s, s:s, s:s, s:s, s:s, s?[I,I,I,I], s?s, s?s, s?s, s:I}",
+                            "title", &title, "resources", &resources, "address", &address, "http",
+                            &http, "version", &version, "agreement", &agreement, "editions",
+                            &editions[0], &editions[1], &editions[2], &editions[3], "models",
+                            &models, "serving", &serving, "note", &note, "beat", &beat) == 0;
     const bool is_good = has_all && take_text(name, member.name, sizeof(member.name)) &&
                          take_text(title, member.title, sizeof(member.title)) &&
+                         take_text(resources, member.resources, sizeof(member.resources)) &&
                          take_text(address, member.address, sizeof(member.address)) &&
                          take_text(http, member.http, sizeof(member.http)) &&
                          take_text(version, member.version, sizeof(member.version)) &&

@@ -29,6 +29,7 @@ enum {
     MEMBER_VERSION_BYTES = 32,
     MEMBER_MODELS_BYTES = 4096, /* 128 bytes, and up to 14 a model. */
     MEMBER_NOTE_BYTES = 256,
+    MEMBER_RESOURCES_BYTES = 1024,
     MEMBER_TEXT_BYTES = 12288, /* Of a member, as JSON. */
 };
 
@@ -50,10 +51,11 @@ struct member {
     char name[NAME_BYTES_MAX];
     char
         title[NAME_BYTES_MAX]; /* What it is called, if names only number nodes. "": as its name. */
-    char address[MEMBER_ADDRESS_BYTES]; /* HOST:PORT, for other nodes. "": not ready yet. */
-    char http[MEMBER_ADDRESS_BYTES];    /* The same for clients. "": it has none. */
-    char version[MEMBER_VERSION_BYTES]; /* Of the program. */
-    uint64_t agreement;                 /* Fleet and catalogue, as a hash. */
+    char address[MEMBER_ADDRESS_BYTES];     /* HOST:PORT, for other nodes. "": not ready yet. */
+    char http[MEMBER_ADDRESS_BYTES];        /* The same for clients. "": it has none. */
+    char version[MEMBER_VERSION_BYTES];     /* Of the program. */
+    uint64_t agreement;                     /* Fleet and catalogue, as a hash. */
+    char resources[MEMBER_RESOURCES_BYTES]; /* Its workers: model/resources.h. "": as all have. */
     struct member_editions editions;
     uint64_t incarnation; /* As the directory says. */
     bool drains;          /* It was asked to leave. The same. */

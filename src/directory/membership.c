@@ -69,6 +69,31 @@ static void say_member(
     log_say(membership->options.log, LOG_INFO, event, 3, fields);
 }
 
+/* Whether @member, which is node @number from now on, can be used here; its last life is over. */
+static bool take_machine(
+    struct membership *membership, uint32_t number, const struct member *member)
+{
+    const struct membership_host *host = &membership->host;
+    struct weft_error error = {.status = WEFT_OK};
+    if (member->agreement != membership->self.agreement) {
+        say_member(membership, "other fleet or catalogue", member);
+        return false;
+    }
+    if (host->on_machine == NULL) {
+        return true;
+    }
+    if (membership->incarnations[number] != 0) { /* It may have been another machine. */
+        runtime_remove_member(membership->runtime, number);
+    }
+    if (host->on_machine(host->context, number, member, &error)) {
+        return true;
+    }
+    const struct log_field fields[] = {
+        log_text("node", member_title(member)), log_text("cause", error.message)};
+    log_say(membership->options.log, LOG_ERROR, "machine cannot be used", 2, fields);
+    return false;
+}
+
 /* Tell the runtime what has become of node @number. */
 static void tell_node(struct membership *membership, uint32_t number)
 {
@@ -82,9 +107,7 @@ static void tell_node(struct membership *membership, uint32_t number)
         runtime_remove_member(membership->runtime, number);
         *known = 0;
     } else if (is_member && *known != member->incarnation) {
-        if (member->agreement != membership->self.agreement) {
-            say_member(membership, "other fleet or catalogue", member);
-        } else {
+        if (take_machine(membership, number, member)) {
             say_member(membership, "member", member);
             memcpy(membership->titles[number], member_title(member), NAME_BYTES_MAX);
             const struct net_stream_peer peer = {

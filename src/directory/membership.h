@@ -33,6 +33,13 @@ struct membership_host {
     void (*on_lost)(void *context);  /* The name is not held any more: nothing may be answered. */
     void (*on_drain)(void *context); /* It was asked to leave. */
 
+    /*
+     * @member is about to be told to the runtime as node @node, or to join. Whether it can be used;
+     * in @error, why not. May be NULL.
+     */
+    bool (*on_machine)(
+        void *context, uint32_t node, const struct member *member, struct weft_error *error);
+
     /* A member has come or gone, or says something else. Its own process is one of @list. May be
      * NULL. */
     void (*on_members)(void *context, const struct member_list *list);

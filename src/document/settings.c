@@ -148,8 +148,14 @@ const struct field settings_fields[] = {
     {"members", .read = read_members, .form = "list of names, or a number",
      .help = "every node that may join the cluster, also those that are not there yet, or how many "
              "there may be at a time, under any names; for `weft serve --cluster`, where each is a "
-             "process of its own. All have the `workers` and `memory` that are said here: "
-             "[CLUSTER](CLUSTER.md)"},
+             "process of its own. All have the `workers` and `memory` that are said here, unless "
+             "there are `slots`: [CLUSTER](CLUSTER.md)"},
+    {"slots", FIELD_COUNT(struct settings, slots),
+     .range = FIELD_RANGE(1, 256, "between 1 and 256"),
+     .help = "how many workers a node of the cluster may have, with those of its GPUs; nodes then "
+             "have `workers`, `memory`, `device` and `gpus` of their own: "
+             "[CLUSTER](CLUSTER.md#machines-that-differ)",
+     .left_out = "all nodes have the same"},
     {"workers", FIELD_COUNT(struct settings, workers),
      .range = FIELD_RANGE(1, 64, "between 1 and 64"),
      .help = "workers of each node; each runs one batch at a time, on one core",

@@ -73,8 +73,9 @@ struct settings {
     bool has_open_members; /* Members come under any names: those below only number them. */
     uint32_t member_count; /* Nodes of the cluster that this machine may join. */
     char members[SETTINGS_MEMBERS_MAX][NAME_BYTES_MAX]; /* Their names, in the order of nodes. */
-    uint32_t workers;                                   /* Of each node. */
-    uint32_t threads;                                   /* Of each worker: 1. */
+    uint32_t slots;   /* Workers that a node of the cluster may have: they may differ. 0: not. */
+    uint32_t workers; /* Of each node. */
+    uint32_t threads; /* Of each worker: 1. */
     uint64_t memory_bytes;       /* Of each worker, for models and workspaces. */
     char device[NAME_BYTES_MAX]; /* As profiles call it; "": as this machine is called. */
     char policy[POLICY_TEXT_BYTES_MAX];

@@ -7,6 +7,12 @@
 static uint64_t add_fleet(uint64_t hash, const struct fleet *fleet)
 {
     hash = hash_mix(hash, fleet->node_count);
+    for (uint32_t i = 0; i < fleet->node_count && fleet->has_slots; i++) {
+        hash = hash_mix(hash, UINT64_C(1) << 32 | fleet->nodes[i].slot_count);
+    }
+    if (fleet->has_slots) { /* What fills them, each node says itself. */
+        return hash;
+    }
     for (uint32_t i = 0; i < fleet->node_count; i++) {
         hash = hash_mix(hash, fleet->nodes[i].worker_count);
         hash = hash_mix(hash, fleet->nodes[i].cpu_units);

@@ -57,6 +57,7 @@ static void add_workers(struct fleet *fleet, const struct fleet_worker *device, 
         fleet->worker_count++;
     }
     fleet->nodes[fleet->node_count - 1].worker_count += count;
+    fleet->nodes[fleet->node_count - 1].slot_count += count;
 }
 
 bool fleet_add_machine(
@@ -90,6 +91,22 @@ bool fleet_add_devices(struct fleet *fleet, const struct fleet_worker *device, u
         return false;
     }
     add_workers(fleet, device, (uint32_t)worker_count);
+    return true;
+}
+
+bool fleet_add_slots(struct fleet *fleet, uint32_t count)
+{
+    ASSERT(fleet->node_count > 0);
+
+    struct fleet_node *node = &fleet->nodes[fleet->node_count - 1];
+    const struct fleet_worker absent = {.gpu_units = 1, .is_absent = true};
+    const uint32_t worker_count = node->worker_count;
+    if (count < worker_count || count - worker_count > WORKERS_MAX - fleet->worker_count) {
+        return false;
+    }
+    add_workers(fleet, &absent, count - worker_count);
+    node->worker_count = worker_count;
+    fleet->has_slots = true;
     return true;
 }
 

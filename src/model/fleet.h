@@ -4,6 +4,9 @@
  * A fleet is filled once and then only read. Nodes are numbered like machines: one
  * node runs on each, with one worker for each of its devices, or for each partition of
  * them. Partitions have their own memory and share one bus.
+ *
+ * One whose machines have slots is the exception: a machine may be replaced by another, between
+ * two steps of those who read it (resources.h). Numbers of nodes and workers stay.
  */
 #ifndef MODEL_FLEET_H
 #define MODEL_FLEET_H
@@ -37,11 +40,13 @@ struct fleet_worker {
     int64_t keep_alive_ns; /* A model that nothing has used for so long leaves. 0: it stays. */
     bool bus_inputs;       /* Inputs of batches cross the bus too, before the batch runs. */
     bool splits;           /* A processor: other idle ones of its node can take part in a batch. */
+    bool is_absent;        /* A slot that its machine has no device for. */
 };
 
 struct fleet_node {
     uint32_t worker_first;
-    uint32_t worker_count;
+    uint32_t worker_count; /* That are there: slots without a device come after them. */
+    uint32_t slot_count;   /* Numbers that are kept for it: at least as many. */
     uint32_t cpu_units;
     uint64_t up_bytes_per_s; /* See fleet_set_rates(). 0: as the network says. */
     uint64_t down_bytes_per_s;
@@ -97,6 +102,7 @@ struct fleet {
     char (*devices)[NAME_BYTES_MAX];
     struct fleet_network network;
     struct fleet_prices prices;
+    bool has_slots; /* Machines may be replaced by others that differ. */
 };
 
 /* An empty fleet with room for DEVICE_KINDS_MAX kinds; the caller owns it. */
@@ -122,6 +128,12 @@ bool fleet_add_machine(
  * one per device, or per partition. False past WORKERS_MAX.
  */
 bool fleet_add_devices(struct fleet *fleet, const struct fleet_worker *device, uint32_t count);
+
+/*
+ * Keep numbers for @count workers of the machine that was added last, some of which it has already:
+ * another in its place may have so many. False past WORKERS_MAX, or if it has more.
+ */
+bool fleet_add_slots(struct fleet *fleet, uint32_t count);
 
 /* How many workers the device of @worker is divided into: at least 1. */
 static inline uint32_t fleet_partitions(const struct fleet_worker *worker)

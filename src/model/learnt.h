@@ -11,8 +11,10 @@
 
 struct learnt {
     uint32_t model;
-    uint32_t device; /* Its kind. */
+    uint32_t device; /* Its kind, as numbered here: it does not travel. */
+    uint64_t kind; /* The same as the hash of its name: processes number kinds as they meet them. */
     uint32_t items;
+    uint32_t runs; /* That were seen. 0: it was measured at the start. */
     int64_t run_ns;
     int64_t sd_ns;
     int64_t handoff_ns;

@@ -137,6 +137,7 @@ static inline bool compass_may_use(
 {
     const struct members *members = view->members;
     const bool calm = view->suspects.count == 0 && view->far.count == 0 &&
+                      !view->fleet->has_slots &&
                       (members == NULL || members->up_count == members->node_count);
     return calm ? load->accepting != 0 : view_is_usable(view, worker);
 }

@@ -41,7 +41,8 @@ static inline struct need need_of(
 
 static inline bool need_is_met(struct need need, const struct fleet_worker *worker)
 {
-    return profile_kinds_have(need.kinds, worker->device) && need.bytes <= worker->memory_bytes;
+    return profile_kinds_have(need.kinds, worker->device) && need.bytes <= worker->memory_bytes &&
+           !worker->is_absent;
 }
 
 /* Some workers, as far as needs go: the largest memory of each kind of device among them. */

@@ -28,6 +28,7 @@ struct weight {
     uint32_t gpu;
     uint32_t runs;
     uint32_t seen;           /* Of those, here. */
+    bool is_measured;        /* It was, of a kind that this machine has. */
     int64_t told_ns;         /* What others know: of a run, 0 for nothing; */
     int64_t told_handoff_ns; /* of the hand-off; */
     int64_t told_load_ns;    /* of loads; */
@@ -437,6 +438,7 @@ bool refine_tell(struct refine *refine, struct learnt *news_out)
             .model = weight->model,
             .device = weight->device,
             .items = weight->items,
+            .runs = weight->seen,
             .run_ns = known.run_ns,
             .sd_ns = known.sd_ns,
             .handoff_ns = model->curves[weight->device].handoff_ns,
@@ -450,7 +452,7 @@ bool refine_tell(struct refine *refine, struct learnt *news_out)
                              has_moved(news.handoff_ns, weight->told_handoff_ns, TELL_REST) ||
                              has_moved(news.load_ns, weight->told_load_ns, TELL_REST) ||
                              has_moved(news.first_run_ns, weight->told_first_ns, TELL_REST);
-        if (is_news && weight->seen > 0 && weight->gpu == 0) {
+        if (is_news && (weight->seen > 0 || weight->is_measured) && weight->gpu == 0) {
             weight->told_ns = news.run_ns;
             weight->told_handoff_ns = news.handoff_ns;
             weight->told_load_ns = news.load_ns;
@@ -462,8 +464,25 @@ bool refine_tell(struct refine *refine, struct learnt *news_out)
     return false;
 }
 
-void refine_tell_again(struct refine *refine)
+/* Let what was measured of @model on @device be told as well. */
+static void note_measured(struct refine *refine, uint32_t model, uint32_t device)
 {
+    const struct profile_curve *curve = &refine->profile->models[model].curves[device];
+    const struct refine_ran whole = {.model = model, .device = device};
+    for (uint32_t i = 0; i < curve->point_count; i++) {
+        if (curve->points[i].gpu == 0 && curve->points[i].run_ns > 0) {
+            weight_of(refine, &whole, curve->points[i].items, REFINE_PRIOR)->is_measured = true;
+        }
+    }
+}
+
+void refine_tell_again(struct refine *refine, uint32_t kind_count)
+{
+    for (uint32_t model = 0; model < refine->profile->model_count; model++) {
+        for (uint32_t device = 0; device < kind_count; device++) {
+            note_measured(refine, model, device);
+        }
+    }
     for (uint32_t i = 0; i < refine->weight_count; i++) {
         refine->weights[i].told_ns = 0;
     }
@@ -480,7 +499,7 @@ static bool is_sane(const struct refine *refine, const struct learnt *news)
     }
     return news->model < refine->profile->model_count && news->device < DEVICE_KINDS_MAX &&
            news->items > 0 && news->items <= ITEMS_MAX &&
-           profile_can_run(refine->profile, news->model, news->device);
+           !profile_kinds_have(refine->profile->models[news->model].barred, news->device);
 }
 
 /* How many runs of @model were seen here on @device, whatever their items. */
@@ -505,7 +524,7 @@ bool refine_hear(struct refine *refine, const struct learnt *news)
     const struct estimate known =
         profile_run_only(profile, news->model, news->device, news->items, whole);
     const bool is_point = known.source == ESTIMATE_MEASURED;
-    if (!is_point && curve->point_count >= REFINE_POINTS_MAX) {
+    if ((!is_point && curve->point_count >= REFINE_POINTS_MAX) || (is_point && news->runs == 0)) {
         return false;
     }
     const struct refine_ran whole_ran = {.model = news->model, .device = news->device};

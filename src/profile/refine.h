@@ -25,8 +25,9 @@
  *
  * What is learnt travels: other nodes with the same kind of device plan with it. A point is told
  * when it has moved by more than a sixteenth since it was last told, and what a node is told it
- * does not tell again. A node that has seen eight runs of a point itself listens no more. Points of
- * shares of a GPU are not told.
+ * does not tell again. A node that has seen eight runs of a point itself listens no more. What was
+ * measured and never seen is told to nodes that join, which believe it only if they know nothing of
+ * that point. Points of shares of a GPU are not told.
  */
 #ifndef PROFILE_REFINE_H
 #define PROFILE_REFINE_H
@@ -90,8 +91,11 @@ void refine_learn_workspaces(struct refine *refine);
 /* The next that others should hear of; it counts as told. False: there is none. */
 bool refine_tell(struct refine *refine, struct learnt *news_out);
 
-/* All that was seen here is to be told again: another node has come. */
-void refine_tell_again(struct refine *refine);
+/*
+ * All that was seen here is to be told again, and what was measured of the first @kind_count kinds
+ * of devices: another node has come.
+ */
+void refine_tell_again(struct refine *refine, uint32_t kind_count);
 
 /* Another node says @news, which may be anything. Whether the profile has followed. */
 bool refine_hear(struct refine *refine, const struct learnt *news);

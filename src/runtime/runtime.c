@@ -476,6 +476,12 @@ bool runtime_hosts(const struct runtime *runtime, uint32_t node)
     return remote == NULL || remote->node == node;
 }
 
+bool runtime_has_worker(const struct runtime *runtime, uint32_t worker)
+{
+    const struct fleet_worker *spec = &runtime->options.fleet->workers[worker];
+    return runtime_hosts(runtime, spec->node) && !spec->is_absent;
+}
+
 const struct node *runtime_node(const struct runtime *runtime, uint32_t node)
 {
     return runtime->nodes[node].node;

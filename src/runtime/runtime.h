@@ -210,6 +210,9 @@ void runtime_release(struct runtime *runtime, struct handle handle);
 /* Whether @node is in this process, or was until it was lost. */
 bool runtime_hosts(const struct runtime *runtime, uint32_t node);
 
+/* Whether @worker is of such a node, and not a slot without a device. */
+bool runtime_has_worker(const struct runtime *runtime, uint32_t worker);
+
 /* For screens and checkers. NULL if the node is lost, or in another process. */
 const struct node *runtime_node(const struct runtime *runtime, uint32_t node);
 

@@ -76,7 +76,7 @@ bool metrics_write_devices(
     for (size_t k = 0; k < sizeof(families) / sizeof(families[0]) && is_good; k++) {
         is_good = write_head(buffer, families[k].name, families[k].kind, families[k].help);
         for (uint32_t i = 0; i < fleet->worker_count && is_good; i++) {
-            if (runtime_hosts(runtime, fleet->workers[i].node)) {
+            if (runtime_has_worker(runtime, i)) {
                 const double value = families[k].value(metrics, runtime, i);
                 is_good = write_worker(buffer, families[k].name, i, value);
             }

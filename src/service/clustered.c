@@ -10,6 +10,7 @@
 #include "console/interrupt.h"
 #include "document/repository.h"
 #include "model/agreement.h"
+#include "model/resources.h"
 #include "server/lobby.h"
 #include "service/offered_files.h"
 
@@ -20,16 +21,27 @@ enum { RETRY_SECONDS = 1 };
 
 enum weft_status clustered_settle(struct settings *settings, struct weft_error *error)
 {
-    if (settings->member_count == 0 || settings->workers == 0 || settings->memory_bytes == 0) {
+    const bool has_both = settings->workers > 0 && settings->memory_bytes > 0;
+    if (settings->member_count == 0 || (!has_both && settings->slots == 0)) {
         return error_set(
             error, WEFT_INVALID,
             "'--cluster' needs 'members', 'workers' and 'memory' in weft.yaml: all nodes must know "
-            "them");
+            "them, unless there are 'slots'");
     }
-    if (settings->gpus.count == SETTINGS_GPUS_MAX) {
+    if (settings->slots > 0 && settings->workers > settings->slots) {
+        return error_set(
+            error, WEFT_INVALID, "a node of the cluster has %u slots, and not %u workers",
+            settings->slots, settings->workers);
+    }
+    if ((uint64_t)settings->slots * settings->member_count > WORKERS_MAX) {
+        return error_set(
+            error, WEFT_INVALID, "%u members with %u slots are more than %d workers",
+            settings->member_count, settings->slots, WORKERS_MAX);
+    }
+    if (settings->gpus.count == SETTINGS_GPUS_MAX && settings->slots == 0) {
         settings->gpus.count = 0; /* Nothing was said: what other machines have is not known. */
     }
-    if (settings->gpus.count > 0 && settings->gpus.memory_bytes == 0) {
+    if (settings->gpus.count > 0 && settings->gpus.memory_bytes == 0 && settings->slots == 0) {
         return error_set(
             error, WEFT_INVALID,
             "'gpus' of a cluster need 'memory' in weft.yaml: all nodes must know it");
@@ -159,6 +171,12 @@ enum weft_status clustered_open(
     if (status == WEFT_OK) {
         status = directory_open(&where->directory, &cluster->directory, error);
     }
+    cluster->fleet = scenario->fleet;
+    if (cluster->fleet->has_slots && !resources_write(
+                                         cluster->fleet, /* node */ 0, cluster->self.resources,
+                                         sizeof(cluster->self.resources))) {
+        status = error_set(error, WEFT_LIMIT, "this machine has too many kinds of devices");
+    }
     (void)snprintf(cluster->self.version, sizeof(cluster->self.version), "%s", WEFT_VERSION);
     cluster->self.agreement = agreement(settings, scenario);
     cluster->remote.agreement = cluster->self.agreement;
@@ -168,6 +186,14 @@ enum weft_status clustered_open(
     cluster->remote.log = log;
     cluster->remote.tensor_bytes_max = TENSOR_BYTES_MAX;
     return status;
+}
+
+enum weft_status clustered_take(
+    struct clustered *cluster, uint32_t node, const struct member *member, struct weft_error *error)
+{
+    return cluster->fleet->has_slots
+               ? resources_read(member->resources, cluster->fleet, node, error)
+               : WEFT_OK;
 }
 
 /* Hold the name. */
@@ -186,6 +212,7 @@ static enum weft_status join(struct clustered *cluster, struct weft_error *error
     }
     cluster->self.incarnation = membership_incarnation(cluster->membership);
     cluster->remote.node = membership_node(cluster->membership);
+    (void)clustered_take(cluster, cluster->remote.node, &cluster->self, /* error */ NULL);
     cluster->remote.incarnation = (uint32_t)cluster->self.incarnation;
     cluster->remote.listen = cluster->listen;
     const struct log_field fields[] = {

@@ -14,6 +14,7 @@
 #include "service/service.h"
 
 struct fetch_options;
+struct fleet;
 struct offered_files;
 struct repository;
 struct settings;
@@ -30,6 +31,7 @@ struct cluster_where {
 
 struct clustered {
     const struct settings *settings;
+    struct fleet *fleet; /* Of the scenario. What other machines have is put into it. */
     struct trust *trust;
     struct directory *directory;
     struct member self;
@@ -71,6 +73,16 @@ enum weft_status clustered_open(
  */
 enum weft_status clustered_run(
     const struct service_options *options, struct service_result *result_out,
+    struct weft_error *error);
+
+/*
+ * Put what @member has into the fleet as @node, which the runtime does not know as a member yet.
+ * Nothing, if nodes have no slots.
+ *
+ * Errors: those of resources_read().
+ */
+enum weft_status clustered_take(
+    struct clustered *cluster, uint32_t node, const struct member *member,
     struct weft_error *error);
 
 /* @runtime is there, and clients reach it at @http. For services. */

@@ -57,7 +57,7 @@ struct gpu_watch *gpu_watch_start(const struct fleet *fleet, const struct runtim
     for (uint32_t i = 0; i < fleet->worker_count && watch->count < SERVER_GPUS_MAX; i++) {
         const struct fleet_worker *worker = &fleet->workers[i];
         if (worker->sharing == SHARES_SM && worker->partition == 0 &&
-            runtime_hosts(runtime, worker->node)) {
+            runtime_has_worker(runtime, i)) {
             watch->gpus[watch->count++].worker = i;
         }
     }

@@ -3,10 +3,12 @@
 #include <stdlib.h>
 
 #include "base/assert.h"
+#include "base/hash.h"
 #include "base/memory.h"
 #include "base/numbers.h"
 #include "engine/local.h"
 #include "engine/process.h"
+#include "profile/builtin.h"
 #include "runtime/remote.h"
 #include "service/gpu_watch.h"
 #include "service/local_notes.h"
@@ -16,7 +18,10 @@
 #define TELL_NS INT64_C(1000000000)  /* Between two times that other nodes are told. */
 #define SAVE_NS INT64_C(60000000000) /* Between two times that the profile is saved. */
 
-enum { TOLD_MAX = 16 }; /* At a time. */
+enum {
+    TOLD_MAX = 16,         /* At a time, */
+    TOLD_JOINED_MAX = 4096 /* and to a node that has joined. */
+};
 
 enum weft_status local_repository_open(
     struct local_repository *local, struct repository *repository, struct nursery *nursery,
@@ -54,6 +59,7 @@ enum weft_status local_repository_open(
         local->artifacts.items[i].bytes =
             local->measured.document.profile->models[i].resident_bytes;
     }
+    local->kinds_met = local->measured.kind_count;
     local->refine = refine_create(local->measured.document.profile);
     local_index_init(&local->index, &local->measured);
     local->index.log = log;
@@ -136,10 +142,19 @@ static struct engine *make_engine(
     return status == WEFT_OK ? engine : NULL;
 }
 
+/* Tell the other nodes up to @most things that they have not heard. */
+static void tell_some(struct local_repository *local, uint32_t most)
+{
+    struct learnt news;
+    for (uint32_t i = 0; i < most && refine_tell(local->refine, &news); i++) {
+        news.kind = hash_text(local->measured.fleet->devices[news.device]);
+        runtime_tell_learnt(local->runtime, &news);
+    }
+}
+
 /* Tell the other nodes what has changed, if it is time to. Nothing is told of an idle node. */
 static void tell(struct local_repository *local)
 {
-    struct learnt news;
     if (local->runtime == NULL) { /* Samples are tried before there is anyone to tell. */
         return;
     }
@@ -148,35 +163,68 @@ static void tell(struct local_repository *local)
         return;
     }
     local->told_ns = now_ns;
-    for (uint32_t i = 0; i < TOLD_MAX && refine_tell(local->refine, &news); i++) {
-        runtime_tell_learnt(local->runtime, &news);
-    }
+    tell_some(local, TOLD_MAX);
 }
 
-/* Whether node @from has a worker on a @device of that kind. */
-static bool has_device(const struct fleet *fleet, uint32_t from, uint32_t device)
+/* The number of the kind of device that node @from has and that has this hash. WORKER_NONE: none.
+ */
+static uint32_t find_kind(const struct fleet *fleet, uint32_t from, uint64_t kind)
 {
-    bool is_found = false;
-    for (uint32_t i = 0; i < fleet->worker_count; i++) {
-        is_found =
-            is_found || (fleet->workers[i].node == from && fleet->workers[i].device == device);
+    const struct fleet_node *node = &fleet->nodes[from];
+    for (uint32_t i = 0; i < node->worker_count; i++) {
+        const uint32_t device = fleet->workers[node->worker_first + i].device;
+        if (hash_text(fleet->devices[device]) == kind) {
+            return device;
+        }
     }
-    return is_found;
+    return WORKER_NONE;
 }
 
-/* Of kinds that it does not have, a node cannot know anything. */
-static void on_learnt(void *context, uint32_t from, const struct learnt *learnt)
+/*
+ * Of kinds that it does not have, a node cannot know anything. Of those that this machine does not
+ * have, nothing is known but what such nodes say.
+ */
+static void on_learnt(void *context, uint32_t from, const struct learnt *heard)
 {
     struct local_repository *local = context;
-    if (has_device(local->measured.fleet, from, learnt->device) &&
-        refine_hear(local->refine, learnt)) {
-        model_set_add(&local->measured.document.listed, learnt->model);
+    struct learnt learnt = *heard;
+    struct profile *profile = local->measured.document.profile;
+    learnt.device = find_kind(local->measured.fleet, from, heard->kind);
+    if (learnt.device == WORKER_NONE || learnt.model >= profile->model_count) {
+        return;
+    }
+    if (learnt.device >= local->measured.kind_count) {
+        profile->models[learnt.model].barred &= ~(UINT32_C(1) << learnt.device);
+        (void)refine_hear(local->refine, &learnt);
+    } else if (refine_hear(local->refine, &learnt)) {
+        model_set_add(&local->measured.document.listed, learnt.model);
     }
 }
 
 static void on_joined(void *context)
 {
-    refine_tell_again(((struct local_repository *)context)->refine);
+    struct local_repository *local = context;
+    const bool differs = local->measured.fleet->has_slots;
+    refine_tell_again(local->refine, differs ? local->measured.kind_count : 0);
+    if (differs) { /* It may wait for that before it places anything here. */
+        tell_some(local, TOLD_JOINED_MAX);
+    }
+}
+
+/* Until a node that has them says otherwise, nothing but what takes no time runs on new kinds. */
+static void on_machine(void *context)
+{
+    struct local_repository *local = context;
+    const uint32_t device_count = local->measured.fleet->device_count;
+    struct profile *profile = local->measured.document.profile;
+    for (; local->kinds_met < device_count; local->kinds_met++) {
+        for (uint32_t i = 0; i < profile->model_count; i++) {
+            if (local->measured.repository->files[i].kind != REPOSITORY_BUILTIN) {
+                profile->models[i].barred |= UINT32_C(1) << local->kinds_met;
+            }
+        }
+    }
+    profile_add_builtin(profile, local->measured.repository->catalogue, device_count);
 }
 
 /* The units of a GPU that a batch had, as profiles learn them. */
@@ -306,6 +354,7 @@ struct service_parts local_repository_parts(struct local_repository *local)
         .index = &local->index,
         .open = open_part,
         .reload = reload,
+        .on_machine = on_machine,
         .close = close_part,
     };
 }

@@ -18,6 +18,7 @@ struct local_repository {
     struct measured measured;
     struct artifacts artifacts;
     struct refine *refine;
+    uint32_t kinds_met; /* Of devices, those of other machines too. */
     struct local_index index;
     struct rollout *rollout;
     struct server_repository shown; /* The index, for clients. */

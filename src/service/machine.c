@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "base/numbers.h"
 #include "engine/cuda_share.h"
 
 enum { LINE_BYTES = 512 };
@@ -180,16 +181,38 @@ static void add_gpus(
     }
 }
 
+/* Workers on all GPUs of @machine. */
+static uint32_t gpu_workers(const struct machine *machine, const struct settings *settings)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < machine->gpu_count; i++) {
+        const struct machine_gpu *gpu = &machine->gpus[i];
+        count += cuda_cut(gpu->units, gpu->has_rest, settings->gpus.workers).count;
+    }
+    return count;
+}
+
+bool machine_fits(const struct machine *machine, const struct settings *settings)
+{
+    const uint64_t least = (uint64_t)gpu_workers(machine, settings) + max_u32(settings->workers, 1);
+    return settings->slots == 0 || !settings->is_member ||
+           (least <= settings->slots && least <= WORKERS_MAX);
+}
+
 struct fleet *machine_fleet(
     const struct machine *machine, const struct settings *settings, const char *device)
 {
     ASSERT(machine->cores > 0 && settings->nodes > 0);
+    const uint32_t here = settings->is_member ? 1 : settings->nodes;
     uint32_t workers = settings->workers;
     if (workers == 0) {
-        workers = machine->cores / settings->nodes;
+        workers = machine->cores / here;
         workers = workers == 0 ? 1 : workers > 64 ? 64 : workers;
+        if (settings->slots > 0 && settings->is_member) {
+            workers = min_u32(workers, settings->slots - gpu_workers(machine, settings));
+        }
     }
-    const uint64_t share = machine->memory_bytes / 2 / ((uint64_t)workers * settings->nodes);
+    const uint64_t share = machine->memory_bytes / 2 / ((uint64_t)workers * here);
     struct fleet *fleet = fleet_create();
     const struct fleet_worker worker = {
         .device = fleet_device(fleet, device),
@@ -200,8 +223,10 @@ struct fleet *machine_fleet(
     for (uint32_t i = 0; i < settings->nodes; i++) {
         const bool fits = fleet_add_machine(fleet, &worker, workers, /* cpu_units */ workers);
         ASSERT(fits);
-        if (settings->is_member) { /* Machines are alike: each has what this one has. */
+        if (settings->is_member) { /* Each has what this one has, or until it says otherwise. */
             add_gpus(fleet, machine, settings, 0, machine->gpu_count);
+            const bool has_room = settings->slots == 0 || fleet_add_slots(fleet, settings->slots);
+            ASSERT(has_room); /* machine_fits() */
         } else {
             add_gpus(
                 fleet, machine, settings, i * machine->gpu_count / settings->nodes,

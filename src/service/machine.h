@@ -48,10 +48,14 @@ void machine_find_gpus(
 const char *machine_cuda_driver(void);
 const char *machine_cuda_torch(void);
 
+/* Whether a node of @settings has slots enough for what they, and the GPUs of @machine, make. */
+bool machine_fits(const struct machine *machine, const struct settings *settings);
+
 /*
  * The workers that @settings ask for, on processors of kind @device, which is the first kind, and
  * on each GPU; the caller owns them. Where they say nothing: one worker a core, and all of
  * these together half of the memory.
+ * machine_fits() must be true.
  */
 struct fleet *machine_fleet(
     const struct machine *machine, const struct settings *settings, const char *device);

@@ -89,7 +89,7 @@ static void merge(struct measured *measured, uint32_t model)
     struct profile *profile = measured->document.profile;
     clear_bytes(&profile->models[model]);
     profile->models[model].alone = false;
-    for (uint32_t i = 0; i < measured->fleet->device_count; i++) {
+    for (uint32_t i = 0; i < measured->kind_count; i++) {
         profile_take(profile, measured->kinds[i].document.profile, model, i);
         if (model_set_has(&measured->kinds[i].document.listed, model)) {
             model_set_add(&measured->document.listed, model);
@@ -105,15 +105,17 @@ static void bar(struct measured *measured, uint32_t model)
 {
     const struct repository *repository = measured->repository;
     struct profile_model *known = &measured->document.profile->models[model];
-    known->barred = 0;
+    for (uint32_t i = 0; i < measured->kind_count; i++) { /* Of other machines, they say it. */
+        known->barred &= ~(UINT32_C(1) << i);
+    }
     if (repository->files[model].kind == REPOSITORY_BUILTIN) {
         return;
     }
     if (repository->files[model].kind == REPOSITORY_MODEL &&
         (!has_form(repository, model, /* device */ 0) || measured->looks[model].is_onnx_broken)) {
-        known->barred = 1;
+        known->barred |= 1;
     }
-    for (uint32_t i = 1; i < measured->fleet->device_count; i++) {
+    for (uint32_t i = 1; i < measured->kind_count; i++) {
         if (!profile_is_measured(measured->document.profile, model, i)) {
             known->barred |= UINT32_C(1) << i;
         }
@@ -252,7 +254,7 @@ static uint32_t count_forms(const struct measured *measured)
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < measured->repository->catalogue->model_count; i++) {
-        for (uint32_t k = 0; k < measured->fleet->device_count; k++) {
+        for (uint32_t k = 0; k < measured->kind_count; k++) {
             count += has_form(measured->repository, i, k) ? 1 : 0;
         }
     }
@@ -307,8 +309,7 @@ static void say_stranded(struct measured *measured, const struct measure_request
     for (uint32_t i = 0; i < measured->repository->catalogue->model_count; i++) {
         const struct repository_file *file = &measured->repository->files[i];
         struct weft_error cause;
-        if (file->kind == REPOSITORY_MODEL && file->path == NULL &&
-            measured->fleet->device_count == 1 &&
+        if (file->kind == REPOSITORY_MODEL && file->path == NULL && measured->kind_count == 1 &&
             is_wanted(request, measured->repository->catalogue->models[i])) {
             (void)error_set(
                 &cause, WEFT_NOT_FOUND, "%s: it runs on GPUs only, and none is used here",
@@ -346,7 +347,7 @@ static enum weft_status measure_all(
 {
     enum weft_status status = WEFT_OK;
     uint32_t done = 0;
-    for (uint32_t i = 0; i < measured->fleet->device_count && status == WEFT_OK; i++) {
+    for (uint32_t i = 0; i < measured->kind_count && status == WEFT_OK; i++) {
         status = measure_kind(measured, request, i, &done, error);
     }
     say_stranded(measured, request);
@@ -428,7 +429,7 @@ static enum weft_status load_kinds(
 {
     const struct repository *repository = measured->repository;
     struct fleet *fleet = measured->fleet;
-    for (uint32_t i = 0; i < fleet->device_count; i++) {
+    for (uint32_t i = 0; i < measured->kind_count; i++) {
         set_library(measured, machine, i, ort);
         const enum weft_status status = repository_profile_load(
             repository, fleet, fleet->devices[i], measured->kinds[i].library,
@@ -474,7 +475,8 @@ enum weft_status measure_repository(
     }
     measured.fleet = machine_fleet(
         machine, settings, settings->device[0] == '\0' ? machine->device : settings->device);
-    measured.kinds = memory_zeroed(measured.fleet->device_count, sizeof(*measured.kinds));
+    measured.kind_count = measured.fleet->device_count;
+    measured.kinds = memory_zeroed(measured.kind_count, sizeof(*measured.kinds));
     measured.looks = memory_zeroed(repository->catalogue->model_count + 1, sizeof(*measured.looks));
     status = load_kinds(&measured, machine, ort, error);
     if (status == WEFT_OK) {
@@ -572,7 +574,7 @@ enum weft_status measured_save(const struct measured *measured, struct weft_erro
         }
     }
     enum weft_status status = save_kind(measured, /* device */ 0, error);
-    for (uint32_t i = 1; i < measured->fleet->device_count && status == WEFT_OK; i++) {
+    for (uint32_t i = 1; i < measured->kind_count && status == WEFT_OK; i++) {
         status = save_times(measured, i, error);
     }
     return status;
@@ -580,7 +582,7 @@ enum weft_status measured_save(const struct measured *measured, struct weft_erro
 
 void measured_close(struct measured *measured)
 {
-    for (uint32_t i = 0; measured->kinds != NULL && i < measured->fleet->device_count; i++) {
+    for (uint32_t i = 0; measured->kinds != NULL && i < measured->kind_count; i++) {
         profile_destroy(measured->kinds[i].document.profile);
     }
     profile_destroy(measured->document.profile);

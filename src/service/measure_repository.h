@@ -36,6 +36,7 @@ struct measured {
     struct fleet *fleet;              /* Owned, like the profile. */
     struct profile_document document; /* Of all kinds of devices: what nodes read. */
     struct measured_kind *kinds;      /* By device of the fleet; owned. Processors are the first. */
+    uint32_t kind_count;              /* That this machine has. Others come after them. */
     struct measure_look *looks;       /* By model; owned. */
     uint32_t measured_count;          /* Models that were measured now, on one kind each. */
     uint32_t failed_count;            /* Models that could not be; each has been said. */

@@ -170,7 +170,7 @@ static void draw_workers(const struct screen *screen, struct frame *frame)
     screen_heading(frame, heading);
     frame_line(frame);
     for (uint32_t i = 0; i < screen->fleet->worker_count && frame_room(frame) > 0; i++) {
-        if (runtime_hosts(screen->runtime, screen->fleet->workers[i].node)) {
+        if (runtime_has_worker(screen->runtime, i)) {
             draw_worker(screen, frame, i);
         }
     }

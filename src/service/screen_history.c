@@ -108,7 +108,7 @@ static char letter_of(const struct screen *screen, uint32_t workflow)
 static uint32_t work_of(const struct screen *screen, uint32_t worker)
 {
     const struct node *node = runtime_node(screen->runtime, screen->fleet->workers[worker].node);
-    if (node == NULL) {
+    if (node == NULL || screen->fleet->workers[worker].is_absent) {
         return HISTORY_IDLE;
     }
     const struct worker_counts counts = node_worker_counts(node, worker);

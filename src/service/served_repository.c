@@ -133,13 +133,20 @@ static enum weft_status start_nursery(struct served_repository *served, struct w
     }
     machine_read(&machine);
     served_find_gpus(served->repository, &machine, on_note, served->options.log);
-    if (settings->is_member && has_gpu_models(served->repository) &&
+    if (settings->is_member && settings->slots == 0 && has_gpu_models(served->repository) &&
         machine.gpu_count != settings->gpus.count) {
         return error_set(
             error, WEFT_INVALID,
             "every node of the cluster has %u GPUs, as weft.yaml says; of this machine %u can be "
             "used",
             settings->gpus.count, machine.gpu_count);
+    }
+    if (!machine_fits(&machine, settings)) {
+        return error_set(
+            error, WEFT_LIMIT,
+            "a node of the cluster has %u slots, as weft.yaml says; this machine would have more "
+            "workers",
+            settings->slots);
     }
     const enum weft_status status =
         nursery_start(&served->nursery, served->repository, &machine, error);
@@ -177,6 +184,25 @@ void served_repository_close(struct served_repository *served)
     repository_destroy(served->repository);
 }
 
+/* What a policy plans for the fleet of the start does not follow when machines change. */
+static enum weft_status check_policies(
+    const struct policy_set *policies, const struct settings *settings, struct weft_error *error)
+{
+    const struct policy *dispatch = policies->roles[ROLE_DISPATCH].policy;
+    bool is_fixed = dispatch != NULL && dispatch->plan != NULL;
+    for (uint32_t role = 0; role < POLICY_ROLES; role++) {
+        const struct policy *policy = policies->roles[role].policy;
+        is_fixed = is_fixed || (policy != NULL && policy->solve != NULL);
+    }
+    return is_fixed && settings->is_member && settings->slots > 0
+               ? error_set(
+                     error, WEFT_INVALID,
+                     "the policy '%s' plans for machines that stay as they are; a cluster with "
+                     "'slots' needs another",
+                     policies->text)
+               : WEFT_OK;
+}
+
 enum weft_status served_repository_open(struct served_repository *served, struct weft_error *error)
 {
     ASSERT(served->repository != NULL && served->scenario == NULL);
@@ -184,6 +210,9 @@ enum weft_status served_repository_open(struct served_repository *served, struct
     const struct settings *settings = &served->repository->settings;
     const char *policy = options->policy == NULL ? settings->policy : options->policy;
     enum weft_status status = policy_set_parse(policy, &served->policies, error);
+    if (status == WEFT_OK) {
+        status = check_policies(&served->policies, settings, error);
+    }
     if (status == WEFT_OK && options->admits_all) {
         service_admit_all(&served->policies);
     } else if (status == WEFT_OK && !settings->admits_all) {

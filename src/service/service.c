@@ -359,12 +359,28 @@ static void on_members(void *context, const struct member_list *list)
     }
 }
 
+static bool on_machine(
+    void *context, uint32_t node, const struct member *member, struct weft_error *error)
+{
+    const struct service *service = context;
+    const enum weft_status status = clustered_take(service->options->cluster, node, member, error);
+    if (status == WEFT_OK && service->parts.on_machine != NULL) {
+        service->parts.on_machine(service->parts.context);
+    }
+    return status == WEFT_OK;
+}
+
 /* Have what the cluster serves, and let other nodes know where this one is. */
 static enum weft_status attach(struct service *service, struct weft_error *error)
 {
     struct clustered *cluster = service->options->cluster;
     const struct membership_host host = {
-        .context = service, .on_lost = on_lost, .on_drain = on_drain, .on_members = on_members};
+        .context = service,
+        .on_lost = on_lost,
+        .on_drain = on_drain,
+        .on_members = on_members,
+        .on_machine = cluster->fleet->has_slots ? on_machine : NULL,
+    };
     char url[LISTENING_URL_BYTES] = "";
     if (service->parts.index != NULL) {
         const enum weft_status status = rollout_join(

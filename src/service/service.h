@@ -47,6 +47,9 @@ struct service_parts {
     /* Look again at what is served. */
     void (*reload)(void *context);
 
+    /* The fleet has changed: a machine is about to join that may have other devices. */
+    void (*on_machine)(void *context);
+
     /* No more requests: what has arrived is answered, and the runtime then stops. */
     void (*drain)(void *context);
 

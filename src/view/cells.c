@@ -19,6 +19,9 @@ static bool is_like(const struct fleet *fleet, const struct fleet_node *left, ui
 
 bool cells_are_alike(const struct fleet *fleet)
 {
+    if (fleet->has_slots) { /* Whoever joins may differ. */
+        return false;
+    }
     for (uint32_t node = 1; node < fleet->node_count; node++) {
         if (!is_like(fleet, &fleet->nodes[0], node)) {
             return false;

@@ -72,7 +72,8 @@ static inline bool view_is_usable(const struct view *view, uint32_t worker)
 {
     ASSERT(worker < view->board->worker_count);
     const uint32_t node = view->fleet->workers[worker].node;
-    if (view->members != NULL && !members_is_up(view->members, node)) {
+    if ((view->members != NULL && !members_is_up(view->members, node)) ||
+        view->fleet->workers[worker].is_absent) {
         return false;
     }
     return !suspects_has(&view->suspects, node) && !suspects_has(&view->far, node) &&

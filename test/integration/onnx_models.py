@@ -120,7 +120,7 @@ def add(columns=4):
     )
 
 
-def layers(width, count, seed=1, rows="N"):
+def layers(width, count, seed=1, rows="N", output="y"):
     """@count layers of relu(x * w): 4 * count * width * width bytes of weights."""
     draw = random.Random(seed)
     nodes, weights = [], []
@@ -128,9 +128,9 @@ def layers(width, count, seed=1, rows="N"):
         values = [draw.uniform(-1, 1) / width**0.5 for _ in range(width * width)]
         weights.append(weight(f"w{i}", [width, width], values))
         nodes.append(node("MatMul", ["x" if i == 0 else f"r{i - 1}", f"w{i}"], f"m{i}"))
-        nodes.append(node("Relu", [f"m{i}"], "y" if i == count - 1 else f"r{i}"))
+        nodes.append(node("Relu", [f"m{i}"], output if i == count - 1 else f"r{i}"))
     shape = [rows, width]
-    return model(nodes, [value_info("x", shape)], [value_info("y", shape)], weights)
+    return model(nodes, [value_info("x", shape)], [value_info(output, shape)], weights)
 
 
 def write_repository(folder):

@@ -58,11 +58,25 @@ static void every_number_counts(ATTR_UNUSED void **state)
     assert_int_equal(agreement(), first);
 }
 
+static void what_fills_slots_is_no_part_of_it(ATTR_UNUSED void **state)
+{
+    const uint64_t alike = agreement();
+    assert_true(fleet_add_slots(world.fleet, 3));
+    const uint64_t first = agreement();
+    assert_int_not_equal(first, alike);
+    world.fleet->workers[1].memory_bytes++;
+    world.fleet->nodes[1].worker_count++;
+    assert_int_equal(agreement(), first);
+    world.fleet->nodes[1].slot_count++;
+    assert_int_not_equal(agreement(), first);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(nodes_that_read_the_same_agree, open_world, close_world),
         cmocka_unit_test_setup_teardown(every_number_counts, open_world, close_world),
+        cmocka_unit_test_setup_teardown(what_fills_slots_is_no_part_of_it, open_world, close_world),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,6 +32,8 @@ static void cells_split_in_two(ATTR_UNUSED void **state)
     }
 }
 
+static bool may_differ; /* The last machine has slots. */
+
 /* Three machines like @device, and one more with @last. */
 static bool are_alike(const struct fleet_worker *last, uint32_t last_count)
 {
@@ -43,6 +45,9 @@ static bool are_alike(const struct fleet_worker *last, uint32_t last_count)
         assert_true(fleet_add_machine(fleet, &device, 2, /* cpu_units */ 1));
     }
     assert_true(fleet_add_machine(fleet, last, last_count, /* cpu_units */ 4));
+    if (may_differ) {
+        assert_true(fleet_add_slots(fleet, last_count));
+    }
     const bool alike = cells_are_alike(fleet);
     fleet_destroy(fleet);
     return alike;
@@ -53,6 +58,9 @@ static void machines_that_differ_are_noticed(ATTR_UNUSED void **state)
     struct fleet_worker last = {.memory_bytes = 8, .gpu_units = 1};
     assert_true(are_alike(&last, 2));
     assert_false(are_alike(&last, 1));
+    may_differ = true;
+    assert_false(are_alike(&last, 2));
+    may_differ = false;
     last.device = 1;
     assert_false(are_alike(&last, 2));
     last.device = 0;

@@ -190,8 +190,9 @@ static void draw_message(struct rng *rng, enum message_kind kind, struct message
         message_out->failure.cause = draw_cause(rng);
     } else if (kind == MESSAGE_LEARNT) {
         message_out->learnt.model = rng_below(rng, MODELS_MAX);
-        message_out->learnt.device = rng_below(rng, DEVICE_KINDS_MAX);
+        message_out->learnt.kind = rng_next(rng);
         message_out->learnt.items = rng_below(rng, ITEMS_MAX + 1);
+        message_out->learnt.runs = (uint32_t)rng_next(rng);
         message_out->learnt.run_ns = draw_duration(rng);
         message_out->learnt.sd_ns = draw_duration(rng);
         message_out->learnt.handoff_ns = draw_duration(rng);
@@ -338,7 +339,7 @@ static void the_bytes_of_a_message_are_written_down(ATTR_UNUSED void **state)
 {
     static const uint16_t two[] = {0x0102, PLACEMENT_UNBOUND};
     static const uint8_t expected[] = {
-        9,    0,                                        /* version, kind */
+        10,   0,                                        /* version, kind */
         0x04, 0x03, 0,    0,                            /* from */
         0x1b, 0x1a, 0,    0,                            /* its incarnation */
         0x1d, 0x1c, 0,    0,                            /* the receiver's */

@@ -360,6 +360,7 @@ static struct learnt news_of(uint32_t items, int64_t run_ns)
 {
     return (struct learnt){
         .items = items,
+        .runs = 1,
         .run_ns = run_ns,
         .sd_ns = MS / 10,
         .handoff_ns = MS / 2,
@@ -489,7 +490,7 @@ static void what_moves_is_told_once(ATTR_UNUSED void **state)
     assert_true(refine_tell(refine, &news));
     assert_int_equal(news.items, 1);
     assert_false(refine_tell(refine, &news));
-    refine_tell_again(refine);
+    refine_tell_again(refine, /* kind_count */ 0);
     assert_true(refine_tell(refine, &news));
     assert_true(refine_tell(refine, &news));
     assert_false(refine_tell(refine, &news));
@@ -523,6 +524,39 @@ static void what_others_say_counts_until_it_is_seen(ATTR_UNUSED void **state)
     assert_true(run_ns(profile, 4) > own_ns);
     assert_int_equal(refine_count(refine), REFINE_OWN + 2);
     refine_destroy(refine);
+    profile_destroy(profile);
+}
+
+static void what_was_measured_is_told_to_those_who_know_nothing(ATTR_UNUSED void **state)
+{
+    struct profile *profile = profile_create(1);
+    struct profile *other = profile_create(1);
+    const struct profile_point measured = {.items = 1, .run_ns = 10 * MS};
+    struct learnt news;
+    assert_int_equal(profile_add_point(profile, 0, 0, &measured), WEFT_OK);
+    assert_int_equal(profile_add_point(profile, 0, 1, &measured), WEFT_OK);
+    struct refine *refine = refine_create(profile);
+    refine_tell_again(refine, /* kind_count */ 0);
+    assert_false(refine_tell(refine, &news));
+    refine_tell_again(refine, /* kind_count */ 1); /* The second kind is that of another. */
+    assert_true(refine_tell(refine, &news));
+    assert_int_equal(news.device, 0);
+    assert_int_equal(news.runs, 0);
+    assert_int_equal(news.run_ns, 10 * MS);
+    struct learnt more;
+    assert_false(refine_tell(refine, &more));
+
+    struct refine *listener = refine_create(other);
+    news.device = 3;
+    other->models[0].kinds = 1; /* It knows the model, though not on that kind. */
+    assert_true(refine_hear(listener, &news));
+    assert_true(profile_can_run(other, 0, 3));
+    news.run_ns = 90 * MS; /* A measurement of another machine does not count for more. */
+    assert_false(refine_hear(listener, &news));
+    assert_int_equal(profile_run_one_ns(other, 0, 3), 10 * MS);
+    refine_destroy(listener);
+    refine_destroy(refine);
+    profile_destroy(other);
     profile_destroy(profile);
 }
 
@@ -586,6 +620,7 @@ int main(void)
         cmocka_unit_test(what_first_runs_take_is_told),
         cmocka_unit_test(what_moves_is_told_once),
         cmocka_unit_test(what_others_say_counts_until_it_is_seen),
+        cmocka_unit_test(what_was_measured_is_told_to_those_who_know_nothing),
         cmocka_unit_test(what_makes_no_sense_is_not_believed),
         cmocka_unit_test(what_others_say_is_bounded),
     };

@@ -1,0 +1,158 @@
+"""Machines that differ join a running cluster, work with what they have, and leave again. Skipped
+without ONNX Runtime; GPUs are fakes.
+
+Covers: src/model/resources.c src/service/clustered.c src/service/machine.c
+"""
+
+import json
+import subprocess
+import threading
+import time
+import unittest
+
+import exported
+import onnx_models
+from clustered import SETTINGS, Cluster, Load, busy_seconds, infer
+from exported import Module
+from operated import LIBRARY, LIMIT, WEFT
+
+SLOTS = 3
+OPEN = (
+    SETTINGS.replace("members: [a, b, c]", f"members: 3\nslots: {SLOTS}")
+    .replace("device: cpu\n", "device: small\n")
+    .replace("policy: {place: jit}\n", "")
+)
+
+
+def wait_for(test, question, what):
+    end = time.monotonic() + LIMIT
+    while not question():
+        test.assertLess(time.monotonic(), end, what)
+        time.sleep(0.1)
+
+
+def busy_workers(server):
+    """The workers that have run something, counted within their node."""
+    return {worker % SLOTS for worker, seconds in busy_seconds(server).items() if seconds > 0}
+
+
+class Machines(unittest.TestCase):
+    def setUp(self):
+        self.cluster = Cluster(self)
+        self.write(OPEN)
+
+    def write(self, settings, name="repository"):
+        folder = self.cluster.root / name
+        folder.mkdir(exist_ok=True)
+        (folder / "weft.yaml").write_text(settings, encoding="utf-8")
+        return folder
+
+    def workers(self, server):
+        """What @server knows: workers by node that answer, or have been heard of."""
+        status, _, body = server.ask("GET", "/v2/cluster")
+        self.assertEqual(status, 200)
+        found = {}
+        for worker in json.loads(body)["workers"]:
+            if worker["age_ms"] >= 0:
+                found.setdefault(worker["node"], []).append(worker)
+        return found
+
+
+@unittest.skipUnless(LIBRARY.exists(), "there is no ONNX Runtime; see tools/fetch.sh")
+class Differ(Machines):
+    def test_a_larger_machine_joins_works_and_leaves(self):
+        self.cluster.launch_all("first", "second")
+        nodes = self.cluster.nodes
+        load = Load(list(nodes.values()))
+        # It has an empty folder, three workers, and processors of another kind.
+        own = self.write(OPEN.replace("device: small", "device: large"), "own")
+        large = self.cluster.launch("large", "--workers", "3", "--memory", "300MB", folder=own)
+        for name in ("first", "second"):
+            nodes[name].logged("event=member node=large ")
+        wait_for(self, lambda: busy_workers(large) == {0, 1, 2}, "not all of it is used")
+        said = self.cluster.members()
+        self.assertEqual(said["large"]["workers"], "3 x large 286.102MiB")
+        self.assertEqual(said["first"]["workers"], "1 x small 190.735MiB")
+        for server in nodes.values():
+            wait_for(
+                self, lambda of=server: sorted(map(len, self.workers(of).values())) == [1, 1, 3],
+                "it does not know who has what",
+            )  # fmt: skip
+        self.assertEqual(infer(large.address, 2), load.expected[2])
+        drained = subprocess.run(
+            [WEFT, "drain", self.cluster.directory, "large"],
+            capture_output=True, text=True, timeout=2 * LIMIT,
+        )  # fmt: skip
+        self.assertEqual(drained.stdout, "large has left\n", drained.stderr)
+        # Another machine takes its place, with less than it had.
+        small = self.cluster.launch("small", "--workers", "2")
+        wait_for(self, lambda: busy_workers(small) == {0, 1}, "not all of it is used")
+        load.stop()
+        self.assertEqual(load.wrong, [])
+        self.assertEqual(sum(load.broken.values()), 0)
+        self.assertEqual(self.cluster.members()["small"]["workers"], "2 x small 190.735MiB")
+
+    def test_a_machine_is_refused_that_has_more_than_slots(self):
+        refused = self.cluster.launch("x", "--workers", "4", wait=False)
+        refused.logged("a node of the cluster has 3 slots, and not 4 workers")
+        self.assertNotEqual(refused.process.wait(timeout=LIMIT), 0)
+
+    def test_a_policy_that_plans_for_a_fixed_fleet_is_refused(self):
+        refused = self.cluster.launch("x", "--policy", "esg", wait=False)
+        refused.logged("plans for machines that stay as they are")
+        self.assertNotEqual(refused.process.wait(timeout=LIMIT), 0)
+
+    def test_slots_must_be_the_same_for_all(self):
+        self.cluster.launch("first")
+        wait_for(self, lambda: self.cluster.members()["first"]["state"] == "ready", "not ready")
+        own = self.write(OPEN.replace(f"slots: {SLOTS}", "slots: 2"), "own")
+        other = self.cluster.launch("other", folder=own, wait=False)
+        other.logged("node 'first' serves something else")
+        self.assertNotEqual(other.process.wait(timeout=LIMIT), 0)
+
+
+@unittest.skipUnless(LIBRARY.exists(), "there is no ONNX Runtime; see tools/fetch.sh")
+class WithGpu(Machines):
+    def test_a_machine_with_a_gpu_joins_those_without(self):
+        width = 256  # Milliseconds on a processor; the fake GPU only scales, and takes less.
+        folder = self.write(OPEN.replace("isolate: false\n", ""), "both")
+        (folder / "deep/1").mkdir(parents=True)
+        layers = onnx_models.layers(width, 16, output="output")
+        (folder / "deep/1/model.onnx").write_bytes(layers)
+        exported.write(str(folder / "deep/1/model.cuda"), Module(3, -1), width)
+        self.cluster.folder = folder
+        self.cluster.launch_all("first", "second")
+        nodes = self.cluster.nodes
+        given = {"name": "x", "datatype": "FP32", "shape": [1, width], "data": [2] * width}
+        answers, until = [], threading.Event()
+
+        def ask():
+            while not until.is_set():
+                status, _, body = nodes["first"].ask(
+                    "POST", "/v2/models/deep/infer", {"inputs": [given]}
+                )
+                answers.append((status, json.loads(body)["outputs"][0]["data"][0]))
+
+        threads = [threading.Thread(target=ask, daemon=True) for _ in range(6)]
+        for thread in threads:
+            thread.start()
+        wait_for(self, lambda: len(answers) > 10, "nothing is answered")
+        self.assertNotIn((200, 5.0), answers)  # Processors alone.
+        gpu = self.cluster.launch("gpu", environment=exported.ENVIRONMENT)
+        wait_for(self, lambda: (200, 5.0) in answers, "the GPU of another node is not used")
+        said = self.cluster.members()["gpu"]["workers"]
+        self.assertRegex(said, r"^1 x small .*, 2 x fake-gpu \S+iB$")
+        self.assertEqual(gpu.end()[0], 0)  # It leaves.
+        for name in ("first", "second"):
+            nodes[name].logged('event="member lost" node=gpu')
+        count = len(answers)
+        wait_for(self, lambda: len(answers) > count + 10, "nothing is answered")
+        until.set()
+        for thread in threads:
+            thread.join(timeout=LIMIT)
+        self.assertEqual({status for status, _ in answers}, {200})
+        self.assertNotEqual(answers[-1][1], 5.0)
+
+
+if __name__ == "__main__":
+    unittest.main()
