@@ -52,18 +52,15 @@ void causes_note_job(
         causes->catalogue->workflows[workflow]->tasks[task].name, message);
 }
 
-void causes_note_told(struct causes *causes, struct job_id job, const struct message_cause *told)
+void causes_note_told(
+    struct causes *causes, const struct message *message, const struct message_cause *told)
 {
     struct cause *cause = add(causes);
-    cause->job = job;
-    (void)snprintf(cause->text, sizeof(cause->text), "%.*s", (int)told->bytes, told->text);
-}
-
-void causes_note_request(
-    struct causes *causes, struct request_key key, const struct message_cause *told)
-{
-    struct cause *cause = add(causes);
-    cause->key = key;
+    if (message->kind == MESSAGE_SETTLED) {
+        cause->key = message->deputy.key;
+    } else {
+        cause->job = message->job;
+    }
     (void)snprintf(cause->text, sizeof(cause->text), "%.*s", (int)told->bytes, told->text);
 }
 

@@ -40,12 +40,10 @@ void causes_note_job(
     struct causes *causes, struct job_id job, uint32_t workflow, uint32_t task,
     const char *message);
 
-/* Another node says why @job failed, which is one of this node or works here. */
-void causes_note_told(struct causes *causes, struct job_id job, const struct message_cause *told);
-
-/* Another node says why the request with @key failed, whatever it is called there. */
-void causes_note_request(
-    struct causes *causes, struct request_key key, const struct message_cause *told);
+/* Another node says in @message, with @told, why a job that works here failed, or a request with a
+ * key, whatever its job is called there. */
+void causes_note_told(
+    struct causes *causes, const struct message *message, const struct message_cause *told);
 
 /* Why @job of @workflow failed for @reason: "" if no engine said. Valid until the next note. */
 const char *causes_find(

@@ -122,11 +122,7 @@ bool runtime_heard(struct runtime *runtime, const struct message *message)
     }
     const struct message_cause *cause = message_cause(message);
     if (cause != NULL && cause->bytes > 0) {
-        if (message->kind == MESSAGE_SETTLED) {
-            causes_note_request(&runtime->causes, message->deputy.key, cause);
-        } else {
-            causes_note_told(&runtime->causes, message->job, cause);
-        }
+        causes_note_told(&runtime->causes, message, cause);
     }
     return false;
 }
