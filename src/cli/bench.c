@@ -17,6 +17,8 @@
 #include "document/quantity.h"
 #include "document/trace_document.h"
 
+#define SILENCE_NS (4 * NS_PER_S) /* As `weft infer`. */
+
 enum { CONNECTIONS_MAX = 10000, SECONDS_MAX = 1000000 };
 
 struct values {
@@ -158,6 +160,7 @@ static enum weft_status generate(struct bench *bench, struct weft_error *error)
 {
     const struct values *values = bench->values;
     const int64_t warmup_ns = (int64_t)values->warmup.value * NS_PER_S;
+    const bool has_keys = bench->target.url_count > 1 && !values->no_keys;
     struct arrival_stream stream;
     char path[256];
     char headers[sizeof(bench->target.headers) + 128];
@@ -185,7 +188,8 @@ static enum weft_status generate(struct bench *bench, struct weft_error *error)
         .patience_ns = 10 * NS_PER_S,
         .slo_ns = (int64_t)values->slo.value * NS_PER_MS,
         .connections = (uint32_t)values->connections.value,
-        .has_keys = bench->target.url_count > 1 && !values->no_keys,
+        .has_keys = has_keys,
+        .silence_ns = has_keys ? SILENCE_NS : 0,
         .is_over = on_progress,
         .context = bench,
     };
@@ -242,6 +246,11 @@ static void print_report(const struct bench *bench)
             "%" PRIu64 " times a request was sent again, after a connection was lost\n",
             report->retried);
     }
+    if (report->silent > 0) {
+        (void)printf(
+            "%" PRIu64 " times another address was asked, after one said nothing for %d s\n",
+            report->silent, (int)(SILENCE_NS / NS_PER_S));
+    }
     table_init(&table, columns, sizeof(columns) / sizeof(columns[0]));
     add_times(&table, "latency", &report->latency_ns);
     add_times(&table, "queued", &report->queue_ns);
@@ -269,11 +278,12 @@ static void print_json(const struct bench *bench)
 {
     const struct load_report *report = &bench->report;
     json_t *counts = json_pack(
-        "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "due", (json_int_t)report->due, "good",
-        (json_int_t)report->good, "refused", (json_int_t)report->refused, "late",
-        (json_int_t)report->late, "failed", (json_int_t)report->failed, "broken",
-        (json_int_t)report->broken, "open", (json_int_t)report->open, "behind",
-        (json_int_t)report->behind, "retried", (json_int_t)report->retried);
+        "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "due", (json_int_t)report->due,
+        "silent", (json_int_t)report->silent, "good", (json_int_t)report->good, "refused",
+        (json_int_t)report->refused, "late", (json_int_t)report->late, "failed",
+        (json_int_t)report->failed, "broken", (json_int_t)report->broken, "open",
+        (json_int_t)report->open, "behind", (json_int_t)report->behind, "retried",
+        (json_int_t)report->retried);
     json_t *all = json_pack(
         "{s:s, s:f, s:o, s:f, s:f, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "workflow",
         bench->target.workflow, "seconds", (double)report->span_ns / 1e9, "requests", counts,

@@ -11,7 +11,9 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/units.h"
+#include "client/asked.h"
 #include "client/http_answer.h"
+#include "client/timing.h"
 #include "protocol/buffer.h"
 #include "runtime/clock.h"
 #include "runtime/loop.h"
@@ -20,18 +22,15 @@
 #define BEHIND_NS NS_PER_MS
 #define DOWN_NS   INT64_C(100000000) /* An address that failed is left alone. */
 
-enum { IN_BYTES = 65536, KEY_LINE_BYTES = 128 };
+enum {
+    IN_BYTES = 65536,
+    KEY_LINE_BYTES = 128,
+    WIRES_FACTOR = 2, /* Connections, with those that are silent, to those that are asked for. */
+};
 
 struct load;
 
 enum wire_state { WIRE_CLOSED, WIRE_CONNECTING, WIRE_FREE, WIRE_BUSY, WIRE_CLOSING };
-
-/* A request. */
-struct asked {
-    int64_t due_ns;
-    uint64_t number;
-    uint32_t attempt; /* From 1. */
-};
 
 /* One connection. */
 struct wire {
@@ -43,15 +42,13 @@ struct wire {
     enum wire_state state;
     uint32_t place; /* Where it leads to. */
     struct asked asked;
+    int64_t asked_ns;         /* When it was put here. */
+    bool is_silent;           /* Too long: another connection has it, too. */
+    bool is_settled;          /* That has been answered, or given up. */
     char key[KEY_LINE_BYTES]; /* The end of the head of its request. */
     bool is_written;          /* All of the request has left: libuv is done with write. */
     struct http_answer answer;
-    struct metrics_times {
-        int64_t total_ns;
-        int64_t queue_ns;
-        int64_t run_ns;
-        int64_t other_ns;
-    } times;
+    struct timing times;
 };
 
 struct load {
@@ -70,10 +67,8 @@ struct load {
     struct wire **wires;
     uint32_t wire_count;
     struct wire *free;
-    struct asked *waiting; /* Those that no connection was free for: a ring. */
-    size_t waiting_first;
-    size_t waiting_count;
-    size_t waiting_max;
+    uint32_t silent_count;      /* Connections that more than the usual number may be beside. */
+    struct asked_queue waiting; /* Those that no connection was free for. */
     struct arrival next;
     bool has_next;
     uint64_t open; /* Requests without an answer, those that wait included. */
@@ -86,31 +81,6 @@ struct load {
 static bool is_counted(const struct load *load, int64_t due_ns)
 {
     return due_ns >= load->options->warmup_ns;
-}
-
-static void push_waiting(struct load *load, struct asked asked)
-{
-    if (load->waiting_count == load->waiting_max) {
-        const size_t larger = load->waiting_max == 0 ? 1024 : 2 * load->waiting_max;
-        struct asked *waiting = memory_zeroed(larger, sizeof(*waiting));
-        for (size_t i = 0; i < load->waiting_count; i++) {
-            waiting[i] = load->waiting[(load->waiting_first + i) % load->waiting_max];
-        }
-        free(load->waiting);
-        load->waiting = waiting;
-        load->waiting_first = 0;
-        load->waiting_max = larger;
-    }
-    load->waiting[(load->waiting_first + load->waiting_count) % load->waiting_max] = asked;
-    load->waiting_count++;
-}
-
-static struct asked pop_waiting(struct load *load)
-{
-    const struct asked asked = load->waiting[load->waiting_first];
-    load->waiting_first = (load->waiting_first + 1) % load->waiting_max;
-    load->waiting_count--;
-    return asked;
 }
 
 /* The next place that may be up. False if there is none, and *place_out is any. */
@@ -154,16 +124,51 @@ static bool is_asking(const struct wire *wire)
     return wire->state == WIRE_BUSY || wire->state == WIRE_CONNECTING;
 }
 
+/* Another connection that has the request of @wire, and is waited for. NULL: none. */
+static struct wire *find_twin(const struct wire *wire)
+{
+    const struct load *load = wire->load;
+    for (uint32_t i = 0; i < load->wire_count && load->silent_count > 0; i++) {
+        struct wire *other = load->wires[i];
+        if (other != wire && is_asking(other) && !other->is_settled &&
+            other->asked.number == wire->asked.number) {
+            return other;
+        }
+    }
+    return NULL;
+}
+
+/* The request of @wire has come to its end there: it does not matter any more elsewhere. */
+static void settle(const struct wire *wire)
+{
+    for (struct wire *twin = find_twin(wire); twin != NULL; twin = find_twin(wire)) {
+        twin->is_settled = true;
+    }
+    if (wire->is_silent || wire->asked.attempt > 1) {
+        asked_forget(&wire->load->waiting, wire->asked.number);
+    }
+}
+
+/* @wire is not waited for any more. */
+static void rest(struct wire *wire)
+{
+    wire->load->silent_count -= wire->is_silent ? 1 : 0;
+    wire->is_silent = false;
+    wire->is_settled = false;
+}
+
 static void drop(struct wire *wire)
 {
     struct load *load = wire->load;
     if (wire->state == WIRE_CLOSED || wire->state == WIRE_CLOSING) {
         return;
     }
-    if (is_asking(wire)) {
+    if (is_asking(wire) && !wire->is_settled && find_twin(wire) == NULL &&
+        !(wire->is_silent && asked_holds(&load->waiting, wire->asked.number))) {
         load->open--;
         load->report->broken += is_counted(load, wire->asked.due_ns) ? 1 : 0;
     }
+    rest(wire);
     close_wire(wire);
 }
 
@@ -173,10 +178,10 @@ static void broke(struct wire *wire, int code)
     uint32_t other;
     load->last_failure = code;
     load->places[wire->place].down_until_ns = clock_read(&load->clock) + DOWN_NS;
-    if (is_asking(wire) && choose_place(load, &other)) { /* Another may answer it. */
+    if (is_asking(wire) && !wire->is_silent && !wire->is_settled && choose_place(load, &other)) {
         load->report->retried += is_counted(load, wire->asked.due_ns) ? 1 : 0;
-        wire->asked.attempt++;
-        push_waiting(load, wire->asked);
+        wire->asked.attempt++; /* Another may answer it. */
+        asked_push(&load->waiting, wire->asked);
         close_wire(wire);
     } else {
         drop(wire);
@@ -214,9 +219,9 @@ static void send_on(struct wire *wire)
         {.base = load->options->body, .len = load->options->body_bytes},
     };
     wire->state = WIRE_BUSY;
+    wire->asked_ns = clock_read(&load->clock);
     wire->is_written = false;
     http_answer_init(&wire->answer, /* keeps_body */ false, UINT64_MAX);
-    wire->times = (struct metrics_times){.total_ns = 0};
     if (clock_read(&load->clock) - wire->asked.due_ns > BEHIND_NS) {
         load->report->behind += is_counted(load, wire->asked.due_ns) ? 1 : 0;
     }
@@ -224,40 +229,6 @@ static void send_on(struct wire *wire)
     const int code = uv_write(&wire->write, (uv_stream_t *)&wire->tcp, parts, 3, on_written);
     if (code != 0) {
         broke(wire, code);
-    }
-}
-
-/* The value of "@name=" in the list @value, in ns; it is written in us. */
-static int64_t read_part(struct http_span value, const char *name)
-{
-    const size_t length = strlen(name);
-    for (size_t i = 0; i + length < value.length; i++) {
-        if (memcmp(value.bytes + i, name, length) != 0) {
-            continue;
-        }
-        int64_t us = 0;
-        for (size_t k = i + length; k < value.length; k++) {
-            const char c = value.bytes[k];
-            if (c < '0' || c > '9' || us > INT64_MAX / 100000) {
-                break;
-            }
-            us = us * 10 + (c - '0');
-        }
-        return us * 1000;
-    }
-    return 0;
-}
-
-static void note_times(struct wire *wire)
-{
-    const struct http_span *timing = http_head_find(&wire->answer.head, "weft-timing");
-    if (timing != NULL) {
-        wire->times = (struct metrics_times){
-            .total_ns = read_part(*timing, "total_us="),
-            .queue_ns = read_part(*timing, "queue_us="),
-            .run_ns = read_part(*timing, "run_us="),
-            .other_ns = read_part(*timing, "other_us="),
-        };
     }
 }
 
@@ -305,17 +276,21 @@ static void answered(struct wire *wire, bool is_at_end)
 {
     struct load *load = wire->load;
     const bool is_kept = !is_at_end && wire->is_written && wire->answer.head.keep_alive;
-    note_times(wire);
-    count(load, wire);
-    load->open--;
+    if (!wire->is_settled) {
+        timing_read(&wire->answer.head, &wire->times);
+        count(load, wire);
+        load->open--;
+        settle(wire);
+    }
+    rest(wire);
     wire->state = WIRE_FREE;
     wire->next_free = load->free;
     load->free = wire;
     if (!is_kept) {
         drop(wire);
-    } else if (load->waiting_count > 0) {
+    } else if (load->waiting.count > 0) {
         load->free = wire->next_free;
-        wire->asked = pop_waiting(load);
+        wire->asked = asked_pop(&load->waiting);
         send_on(wire);
     }
 }
@@ -385,6 +360,7 @@ static void open_wire(struct load *load, struct wire *wire, struct asked asked)
     wire->connect.data = wire;
     wire->load = load;
     wire->asked = asked;
+    wire->asked_ns = clock_read(&load->clock);
     wire->state = WIRE_CONNECTING;
     (void)choose_place(load, &wire->place); /* If all are down, any is tried. */
     load->turn = wire->place + 1;
@@ -403,7 +379,8 @@ static struct wire *closed_wire(struct load *load)
             return load->wires[i];
         }
     }
-    if (load->wire_count == load->options->connections) {
+    const uint32_t most = load->options->connections + load->silent_count;
+    if (load->wire_count >= most || load->wire_count == WIRES_FACTOR * load->options->connections) {
         return NULL;
     }
     struct wire *wire = memory_zeroed(1, sizeof(*wire));
@@ -411,14 +388,29 @@ static struct wire *closed_wire(struct load *load)
     return wire;
 }
 
+/* A connection that is free, to an address that is not down if there is one. NULL: none is free. */
+static struct wire *take_free(struct load *load)
+{
+    const int64_t now_ns = clock_read(&load->clock);
+    struct wire **link = &load->free;
+    while (*link != NULL && load->places[(*link)->place].down_until_ns > now_ns) {
+        link = &(*link)->next_free;
+    }
+    link = *link == NULL ? &load->free : link;
+    struct wire *wire = *link;
+    if (wire != NULL) {
+        *link = wire->next_free;
+    }
+    return wire;
+}
+
 static void start(struct load *load, int64_t due_ns)
 {
-    struct wire *wire = load->free;
+    struct wire *wire = take_free(load);
     const struct asked asked = {.due_ns = due_ns, .number = ++load->number, .attempt = 1};
     load->report->due += is_counted(load, due_ns) ? 1 : 0;
     load->open++;
     if (wire != NULL) {
-        load->free = wire->next_free;
         wire->asked = asked;
         send_on(wire);
         return;
@@ -427,19 +419,47 @@ static void start(struct load *load, int64_t due_ns)
     if (wire != NULL) {
         open_wire(load, wire, asked);
     } else {
-        push_waiting(load, asked);
+        asked_push(&load->waiting, asked);
     }
 }
 
-/* Those that wait after a connection was lost get another one. */
+/*
+ * Ask another address where one says nothing. The connection is kept: a server whose client leaves
+ * may drop the request, and what was asked first may still be answered first.
+ */
+static void ask_others(struct load *load, int64_t now_ns)
+{
+    const int64_t silence_ns = load->options->silence_ns;
+    for (uint32_t i = 0; i < load->wire_count && silence_ns > 0; i++) {
+        struct wire *wire = load->wires[i];
+        uint32_t other;
+        if (!is_asking(wire) || wire->is_silent || wire->is_settled ||
+            now_ns - wire->asked_ns < silence_ns) {
+            continue;
+        }
+        load->places[wire->place].down_until_ns = now_ns + silence_ns;
+        if (!choose_place(load, &other)) {
+            wire->asked_ns = now_ns; /* All are silent: it is looked at again later. */
+            continue;
+        }
+        load->report->silent += is_counted(load, wire->asked.due_ns) ? 1 : 0;
+        wire->is_silent = true;
+        load->silent_count++;
+        struct asked again = wire->asked;
+        again.attempt++;
+        asked_push(&load->waiting, again);
+    }
+}
+
+/* Those that wait after a connection was lost, or was silent, get another one. */
 static void serve_waiting(struct load *load)
 {
-    while (load->waiting_count > 0) {
+    while (load->waiting.count > 0) {
         struct wire *wire = closed_wire(load);
         if (wire == NULL) {
             return;
         }
-        open_wire(load, wire, pop_waiting(load));
+        open_wire(load, wire, asked_pop(&load->waiting));
     }
 }
 
@@ -471,6 +491,7 @@ static void run(struct load *load)
             start(load, load->next.at_ns);
             draw(load);
         }
+        ask_others(load, now_ns);
         serve_waiting(load);
         const int64_t ask_ns = load->asked_ns + ASK_NS;
         const int64_t next_ns =
@@ -545,7 +566,7 @@ enum weft_status load_run(
     if (status != WEFT_OK) {
         return status;
     }
-    load.wires = memory_zeroed(options->connections, sizeof(void *));
+    load.wires = memory_zeroed(WIRES_FACTOR * (size_t)options->connections, sizeof(void *));
     status = find_places(&load, error);
     if (status == WEFT_OK) {
         status = write_head(&load, error);
@@ -565,7 +586,7 @@ enum weft_status load_run(
         free(load.wires[i]);
     }
     free(load.wires);
-    free(load.waiting);
+    asked_deinit(&load.waiting);
     free(load.head.bytes);
     return status;
 }

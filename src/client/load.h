@@ -27,9 +27,11 @@ struct load_options {
     int64_t until_ns;                /* No request is due after this. */
     int64_t warmup_ns;               /* Those due before this are not counted. */
     int64_t patience_ns;             /* How long answers are waited for after the last. */
-    int64_t slo_ns;                  /* 0: none. */
-    uint32_t connections;            /* At most. */
-    bool has_keys;                   /* A request that is sent again says which it is. */
+    int64_t silence_ns;   /* Another address is asked as well where one says nothing for so long. 0:
+                             none. Requests must have keys. */
+    int64_t slo_ns;       /* 0: none. */
+    uint32_t connections; /* At most. */
+    bool has_keys;        /* A request that is sent again says which it is. */
 
     /* Called now and then. True: stop, and forget what is open. May be NULL. */
     bool (*is_over)(void *context, const struct load_report *report);
@@ -46,6 +48,7 @@ struct load_report {
     uint64_t failed;  /* Any other answer. */
     uint64_t broken;  /* No answer: the connection failed. */
     uint64_t retried; /* Sent again, to another address, after that. */
+    uint64_t silent;  /* Sent to another address as well, after nothing came from one. */
     uint64_t open;    /* Not answered when it ended. */
     uint64_t behind;  /* Sent more than 1 ms after they were due: no connection was free. */
     int64_t span_ns;  /* From the end of the warm-up to the last answer. */

@@ -1,3 +1,4 @@
+/* Covers: src/client/timing.c src/client/asked.c */
 #include "client/load.h"
 
 #include <setjmp.h>
@@ -11,6 +12,7 @@
 
 #include "base/attributes.h"
 #include "base/memory.h"
+#include "client/asked.h"
 #include "model/catalogue.h"
 #include "serving/scripted.h"
 
@@ -22,6 +24,9 @@ enum { DUE = 20 };
 static struct load_report report;
 static struct weft_error error;
 
+static uint32_t url_count = 1;
+static int64_t silence_ns; /* 0: nothing is silent for too long. */
+
 /* DUE requests, 5 ms apart. */
 static enum weft_status run(const struct http_url *url, size_t body_bytes, uint32_t connections)
 {
@@ -32,14 +37,16 @@ static enum weft_status run(const struct http_url *url, size_t body_bytes, uint3
     arrival_stream_init(&stream, &arrivals, &catalogue, /* seed */ 1);
     const struct load_options options = {
         .urls = url,
-        .url_count = 1,
+        .url_count = url_count,
         .path = "/",
         .headers = "",
         .body = body,
         .body_bytes = body_bytes,
         .arrivals = &stream,
         .until_ns = (DUE * 5 + 2) * MS,
-        .patience_ns = 500 * MS,
+        .patience_ns = silence_ns > 0 ? 60000 * MS : 500 * MS,
+        .silence_ns = silence_ns,
+        .has_keys = silence_ns > 0,
         .connections = connections,
     };
     error.message[0] = '\0';
@@ -167,6 +174,67 @@ static void an_answer_may_come_before_the_request_has_left(ATTR_UNUSED void **st
     assert_int_equal(report.good, report.due);
 }
 
+/* Two servers, of which the first follows @first, and answers of the second. */
+static void run_two(struct script first, uint32_t connections)
+{
+    const struct script good = {
+        .first = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", .end = SCRIPT_AGAIN};
+    struct scripted servers[2];
+    scripted_start(&servers[0], first);
+    scripted_start(&servers[1], good);
+    const struct http_url urls[] = {servers[0].url, servers[1].url};
+    url_count = 2;
+    silence_ns = 50 * MS;
+    assert_int_equal(run(urls, 10, connections), WEFT_OK);
+    url_count = 1;
+    silence_ns = 0;
+    scripted_stop(&servers[0]);
+    scripted_stop(&servers[1]);
+    is_accounted_for();
+}
+
+static void another_address_is_asked_where_one_is_silent(ATTR_UNUSED void **state)
+{
+    run_two((struct script){.end = SCRIPT_STAY}, 4); /* It takes requests, and says nothing. */
+    assert_int_equal(report.good, report.due);
+    assert_true(report.silent >= 1);
+    assert_int_equal(report.retried, 0);
+    assert_int_equal(report.open, 0);
+}
+
+static void one_that_was_silent_may_answer_or_break_at_last(ATTR_UNUSED void **state)
+{
+    run_two(
+        (struct script){.then = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", .pause_ms = 200},
+        4);
+    assert_int_equal(report.good, report.due); /* None counts twice. */
+    assert_true(report.silent >= 1);
+    run_two((struct script){.then = "nonsense\r\n\r\n", .pause_ms = 100}, 4);
+    assert_int_equal(report.good, report.due);
+    assert_int_equal(report.broken, 0);
+}
+
+static void those_that_wait_are_asked_in_turn(ATTR_UNUSED void **state)
+{
+    struct asked_queue queue = {.items = NULL};
+    for (uint64_t i = 0; i < 3000; i++) { /* It grows. */
+        asked_push(&queue, (struct asked){.number = i});
+        if (i % 3 == 2) {
+            assert_int_equal(asked_pop(&queue).number, i / 3);
+        }
+    }
+    assert_int_equal(queue.count, 2000);
+    assert_true(asked_holds(&queue, 1500));
+    asked_forget(&queue, 1500);
+    assert_false(asked_holds(&queue, 1500));
+    assert_false(asked_holds(&queue, 999));
+    for (uint64_t i = 1000; i < 3000; i++) {
+        assert_int_equal(i == 1500 ? 1500 : asked_pop(&queue).number, i);
+    }
+    assert_int_equal(queue.count, 0);
+    asked_deinit(&queue);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -176,6 +244,9 @@ int main(void)
         cmocka_unit_test(servers_that_only_break_are_an_error),
         cmocka_unit_test(endless_answers_do_not_outlast_the_patience),
         cmocka_unit_test(an_answer_may_come_before_the_request_has_left),
+        cmocka_unit_test(another_address_is_asked_where_one_is_silent),
+        cmocka_unit_test(one_that_was_silent_may_answer_or_break_at_last),
+        cmocka_unit_test(those_that_wait_are_asked_in_turn),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
