@@ -40,6 +40,7 @@ struct framed {
     uint8_t *out;
     size_t out_count;
     size_t out_at;
+    bool out_wakes;      /* Not all that is in it is quiet. */
     const uint8_t *data; /* Follows what is in the buffer. */
     size_t data_count;
 };
@@ -140,7 +141,7 @@ static void put_head(struct framed *framed, uint8_t kind, size_t count)
     framed->out_count += FRAME_HEAD_BYTES;
 }
 
-bool framed_put(struct framed *framed, uint8_t kind, const uint8_t *body, size_t count)
+bool framed_put_quietly(struct framed *framed, uint8_t kind, const uint8_t *body, size_t count)
 {
     ASSERT(kind != FRAME_DATA);
     if (!framed_has_room(framed, count)) {
@@ -154,6 +155,13 @@ bool framed_put(struct framed *framed, uint8_t kind, const uint8_t *body, size_t
     return true;
 }
 
+bool framed_put(struct framed *framed, uint8_t kind, const uint8_t *body, size_t count)
+{
+    const bool is_put = framed_put_quietly(framed, kind, body, count);
+    framed->out_wakes = framed->out_wakes || is_put;
+    return is_put;
+}
+
 bool framed_put_data(struct framed *framed, const void *data, size_t count)
 {
     ASSERT(count > 0 && count <= FRAME_DATA_BYTES_MAX);
@@ -163,6 +171,7 @@ bool framed_put_data(struct framed *framed, const void *data, size_t count)
     put_head(framed, FRAME_DATA, count);
     framed->data = data;
     framed->data_count = count;
+    framed->out_wakes = true;
     return true;
 }
 
@@ -369,7 +378,8 @@ static ptrdiff_t write_piece(struct framed *framed)
         {.iov_base = framed->out + framed->out_at, .iov_len = buffered},
         {.iov_base = (void *)(uintptr_t)framed->data, .iov_len = framed->data_count},
     };
-    const ptrdiff_t sent = stream_write(framed->stream, parts, framed->data_count > 0 ? 2 : 1);
+    const ptrdiff_t sent = stream_write(
+        framed->stream, parts, framed->data_count > 0 ? 2 : 1, /* is_quiet */ !framed->out_wakes);
     if (sent > 0) {
         const size_t of_buffer = min_size((size_t)sent, buffered);
         framed->out_at += of_buffer;
@@ -396,6 +406,7 @@ static bool write_some(struct framed *framed)
         if (!has_output(framed)) {
             framed->out_at = 0;
             framed->out_count = 0;
+            framed->out_wakes = false;
             framed->owner.on_drained(framed->owner.context);
             if (!is_open(framed) || !has_output(framed)) {
                 return false;
@@ -441,4 +452,20 @@ static void pump(struct framed *framed)
         (void)uv_idle_start(&framed->idle, on_idle); /* Never fails. */
     }
     watch(framed);
+}
+
+void framed_attend(struct framed *framed, bool attends)
+{
+    if (is_open(framed) && stream_attend(framed->stream, attends)) {
+        framed->reads_more = true;
+        framed_flush(framed);
+    }
+}
+
+void framed_glance(struct framed *framed)
+{
+    if (is_open(framed) && stream_has_news(framed->stream)) {
+        framed->reads_more = true;
+        pump(framed);
+    }
 }

@@ -62,6 +62,9 @@ bool framed_widen(struct framed *framed);
 /* Put a frame, which leaves when the loop runs. False if there is no room for it yet. */
 bool framed_put(struct framed *framed, uint8_t kind, const uint8_t *body, size_t count);
 
+/* The same for one that does not wake a side that shares memory and does not attend. */
+bool framed_put_quietly(struct framed *framed, uint8_t kind, const uint8_t *body, size_t count);
+
 /*
  * Put a frame of @count bytes at @data, 1 to FRAME_DATA_BYTES_MAX, which must stay there until
  * on_drained(): nothing can be put before. False if there is no room yet.
@@ -70,6 +73,12 @@ bool framed_put_data(struct framed *framed, const void *data, size_t count);
 
 /* Whether a frame with a body of @count bytes can be put. */
 bool framed_has_room(const struct framed *framed, size_t count);
+
+/* Whether this side attends to frames that were put quietly, as it does at first. */
+void framed_attend(struct framed *framed, bool attends);
+
+/* Hand over what has come quietly, now: only from the loop. */
+void framed_glance(struct framed *framed);
 
 /* Look at the socket at the next turn of the loop: something may have been put. */
 void framed_flush(struct framed *framed);

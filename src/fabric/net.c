@@ -17,6 +17,13 @@ bool net_carries(const struct net *net, uint32_t from, struct job_id job)
     return net->ops->carries != NULL && net->ops->carries(net, from, job);
 }
 
+void net_attend(struct net *net, bool attends)
+{
+    if (net->ops->attend != NULL) {
+        net->ops->attend(net, attends);
+    }
+}
+
 void net_wake(struct net *net, uint64_t token)
 {
     ASSERT(net->ops->wake != NULL);

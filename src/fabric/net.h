@@ -131,6 +131,13 @@ struct net_ops {
      */
     bool (*carries)(const struct net *net, uint32_t from, struct job_id job);
 
+    /*
+     * Whether the host waits for a quiet message (message.is_quiet), as is taken for granted at
+     * first. Else such a message may come only with the next that is not quiet, or when something
+     * else wakes the host. Optional: without it, no message is quiet.
+     */
+    void (*attend)(struct net *net, bool attends);
+
     /* A time asked for with wake_at() has come. Optional: nets that never ask have none. */
     void (*wake)(struct net *net, uint64_t token);
 
@@ -149,6 +156,7 @@ struct net {
 void net_publish(struct net *net, uint32_t from, const struct row *row);
 void net_send(struct net *net, uint32_t to, const struct message *message, uint64_t tensor);
 bool net_carries(const struct net *net, uint32_t from, struct job_id job);
+void net_attend(struct net *net, bool attends);
 void net_wake(struct net *net, uint64_t token);
 void net_flush_rows(struct net *net);
 

@@ -180,6 +180,32 @@ static void on_sweep(uv_timer_t *timer)
     sweep_at(net, next_sweep_ns(net, at_ns), at_ns);
 }
 
+/* What woke the loop may be what a quiet message was to wait for. */
+static void on_glance(uv_check_t *glance)
+{
+    const struct net_stream *net = glance->data;
+    for (struct arrival *arrival = net->arrivals, *next = NULL; arrival != NULL; arrival = next) {
+        next = arrival->next;
+        if (arrival->peer != NULL) {
+            framed_glance(arrival->connection);
+        }
+    }
+}
+
+static void attend(struct net *base, bool attends)
+{
+    struct net_stream *net = net_stream_from(base);
+    if (net->attends == attends) {
+        return;
+    }
+    net->attends = attends;
+    for (const struct arrival *arrival = net->arrivals; arrival != NULL; arrival = arrival->next) {
+        if (arrival->peer != NULL) {
+            framed_attend(arrival->connection, attends);
+        }
+    }
+}
+
 static void on_arrivals(uv_poll_t *poll, int status, int events)
 {
     const struct listener *listener = poll->data;
@@ -307,6 +333,7 @@ static void destroy(struct net *base)
     }
     uv_close((uv_handle_t *)&net->sweep, on_closed);
     uv_close((uv_handle_t *)&net->looking, on_closed);
+    uv_close((uv_handle_t *)&net->glance, on_closed);
 }
 
 static const struct net_ops stream_ops = {
@@ -314,6 +341,7 @@ static const struct net_ops stream_ops = {
     .publish = publish,
     .send = net_stream_send,
     .carries = net_stream_carries,
+    .attend = attend,
     .destroy = destroy,
 };
 
@@ -454,11 +482,15 @@ static void close_listeners(struct net_stream *net)
 static void open_handles(struct net_stream *net)
 {
     struct uv_loop_s *loop = net->options.loop;
-    (void)uv_timer_init(loop, &net->sweep); /* Neither ever fails. */
+    (void)uv_timer_init(loop, &net->sweep); /* None ever fails. */
     (void)uv_idle_init(loop, &net->looking);
+    (void)uv_check_init(loop, &net->glance);
+    (void)uv_check_start(&net->glance, on_glance);
     net->sweep.data = net;
     net->looking.data = net;
-    net->handles_open = 2;
+    net->glance.data = net;
+    net->attends = true;
+    net->handles_open = 3;
     for (uint32_t i = 0; i < LISTENERS; i++) {
         struct listener *listener = &net->listeners[i];
         if (listener->socket >= 0) {

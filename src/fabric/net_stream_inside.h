@@ -155,6 +155,8 @@ struct net_stream {
     struct ucx *ucx; /* NULL: it is not used. */
     uv_timer_t sweep;
     uv_idle_t looking;
+    uv_check_t glance;     /* After the loop has woken, for what has come quietly. */
+    bool attends;          /* The host waits for such. */
     int64_t sweep_at_ns;   /* When the next is due. */
     uint32_t handles_open; /* And lookups: it is released after the last. */
     bool is_closing;

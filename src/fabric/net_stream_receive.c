@@ -158,6 +158,7 @@ static bool on_proof(struct arrival *arrival, const uint8_t *body, size_t count)
     if (before != NULL) { /* It has begun again: what was left of the last is of no use. */
         net_stream_dismiss(before, "replaced");
     }
+    framed_attend(arrival->connection, net->attends);
     net_stream_look(net);
     return net->ucx == NULL || offer_lane(arrival);
 }

@@ -212,9 +212,13 @@ static bool put_rows(struct peer *peer)
 /* Put messages until none are left. False if there was no room for one. */
 static bool put_messages(struct peer *peer)
 {
+    const uint8_t *frame = peer->net->frame;
     while (peer->messages.first != NULL) {
         const size_t count = encode(peer, peer->messages.first, /* with_data */ true);
-        if (!framed_put(peer->out, FRAME_MESSAGE, peer->net->frame, count)) {
+        const bool is_put = peer->messages.first->message.is_quiet
+                                ? framed_put_quietly(peer->out, FRAME_MESSAGE, frame, count)
+                                : framed_put(peer->out, FRAME_MESSAGE, frame, count);
+        if (!is_put) {
             return false;
         }
         peer->net->sent_bytes += peer->messages.first->bytes;

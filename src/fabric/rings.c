@@ -18,18 +18,21 @@
 
 enum {
     MAGIC = 0x676e6972, /* "ring" */
-    VERSION = 1,
+    VERSION = 2,
     LINE_BYTES = 64, /* What two processes write is in lines of its own. */
     FILES_MAX = 4,   /* Passed at once; all but one are closed. */
     WAKES_BYTES = 256,
 };
 
+/* How a side sleeps: LIGHTLY, it is woken for quiet bytes as well. */
+enum sleep { AWAKE, ASLEEP, LIGHTLY };
+
 /* One ring, as both sides see it. Positions count all bytes ever. */
 struct track {
     _Alignas(LINE_BYTES) _Atomic uint64_t written;
     _Alignas(LINE_BYTES) _Atomic uint64_t taken;
-    _Alignas(LINE_BYTES) _Atomic uint32_t reader_sleeps;
-    _Alignas(LINE_BYTES) _Atomic uint32_t writer_sleeps;
+    _Alignas(LINE_BYTES) _Atomic uint32_t reader_sleeps; /* enum sleep */
+    _Alignas(LINE_BYTES) _Atomic uint32_t writer_sleeps; /* Likewise. */
 };
 
 struct control {
@@ -56,6 +59,7 @@ struct rings {
     int socket;
     struct end in;
     struct end out;
+    enum sleep sleep; /* As a reader. */
     const char *cause;
 };
 
@@ -82,6 +86,7 @@ static struct rings *map(int file, int socket, bool is_maker)
         .bytes = forth_bytes + RINGS_FORTH_BYTES,
         .room = RINGS_BACK_BYTES};
     rings->control = control;
+    rings->sleep = LIGHTLY;
     rings->socket = socket;
     rings->in = is_maker ? back : forth;
     rings->out = is_maker ? forth : back;
@@ -210,11 +215,12 @@ void rings_destroy(struct rings *rings)
     }
 }
 
-/* Wake the other side, if it sleeps. */
-static void wake(const struct rings *rings, _Atomic uint32_t *sleeps)
+/* Wake the other side, if it sleeps; @is_quiet: if it does so lightly. */
+static void wake(const struct rings *rings, _Atomic uint32_t *sleeps, bool is_quiet)
 {
-    if (atomic_load(sleeps) != 0) {
-        atomic_store(sleeps, 0);
+    const uint32_t sleep = atomic_load(sleeps);
+    if (sleep != AWAKE && !(is_quiet && sleep == ASLEEP)) {
+        atomic_store(sleeps, AWAKE);
         /* If there is no room, bytes wait there that wake it. */
         (void)send(rings->socket, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
     }
@@ -260,7 +266,7 @@ static ptrdiff_t take(struct rings *rings, uint8_t *bytes, size_t room)
     in->at += count;
     atomic_store(&in->track->taken, in->at);
     if (there - count <= in->room / 2) {
-        wake(rings, &in->track->writer_sleeps);
+        wake(rings, &in->track->writer_sleeps, /* is_quiet */ false);
     }
     return (ptrdiff_t)count;
 }
@@ -272,7 +278,7 @@ ptrdiff_t rings_read(struct rings *rings, void *bytes, size_t room)
         return got;
     }
     const bool is_there = take_wakes(rings); /* Before it sleeps: the next one is needed. */
-    atomic_store(&rings->in.track->reader_sleeps, 1);
+    atomic_store(&rings->in.track->reader_sleeps, rings->sleep);
     got = take(rings, bytes, room);
     return got == 0 && !is_there ? -1 : got;
 }
@@ -294,15 +300,19 @@ static void put(struct end *out, const uint8_t *bytes, size_t count)
     out->at += count;
 }
 
-ptrdiff_t rings_write(struct rings *rings, const struct iovec *parts, int part_count)
+ptrdiff_t rings_write(struct rings *rings, const struct iovec *parts, int part_count, bool is_quiet)
 {
     struct end *out = &rings->out;
+    size_t left = 0;
     uint64_t room = room_left(rings);
     if (room == 0) {
-        atomic_store(&out->track->writer_sleeps, 1);
+        atomic_store(&out->track->writer_sleeps, ASLEEP);
         room = room_left(rings); /* It may have read before it saw that. */
     }
     if (room == 0 || room == UINT64_MAX) {
+        if (room == 0) { /* Of what was quiet the other side knows nothing. */
+            wake(rings, &out->track->reader_sleeps, /* is_quiet */ false);
+        }
         return room == 0 ? 0 : -1;
     }
     const uint64_t before = out->at;
@@ -311,10 +321,27 @@ ptrdiff_t rings_write(struct rings *rings, const struct iovec *parts, int part_c
         if (count > 0) {
             put(out, parts[i].iov_base, count);
         }
+        left += parts[i].iov_len - count;
     }
     atomic_store(&out->track->written, out->at);
-    wake(rings, &out->track->reader_sleeps);
+    wake(rings, &out->track->reader_sleeps, is_quiet && left == 0);
     return (ptrdiff_t)(out->at - before);
+}
+
+bool rings_has_bytes(const struct rings *rings)
+{
+    return atomic_load(&rings->in.track->written) != rings->in.at;
+}
+
+bool rings_attend(struct rings *rings, bool attends)
+{
+    _Atomic uint32_t *sleeps = &rings->in.track->reader_sleeps;
+    uint32_t asleep = ASLEEP;
+    rings->sleep = attends ? LIGHTLY : ASLEEP;
+    if (attends) {
+        (void)atomic_compare_exchange_strong(sleeps, &asleep, LIGHTLY); /* It may be awake. */
+    }
+    return rings_has_bytes(rings);
 }
 
 const char *rings_cause(const struct rings *rings)

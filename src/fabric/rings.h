@@ -11,6 +11,7 @@
 #ifndef FABRIC_RINGS_H
 #define FABRIC_RINGS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct iovec;
@@ -46,9 +47,20 @@ ptrdiff_t rings_read(struct rings *rings, void *bytes, size_t room);
 
 /*
  * Write bytes of @parts, one after the other: how many; -1 if the connection is over. 0: there is
- * no room, and the socket becomes readable, and has been read, when there is.
+ * no room, and the socket becomes readable, and has been read, when there is. @is_quiet: if
+ * there was room for all of it, a reader that does not attend sleeps on.
  */
-ptrdiff_t rings_write(struct rings *rings, const struct iovec *parts, int part_count);
+ptrdiff_t rings_write(
+    struct rings *rings, const struct iovec *parts, int part_count, bool is_quiet);
+
+/*
+ * Whether this side attends: as it does at first, it is woken for quiet bytes, too. Else it looks
+ * for them itself, whenever it is awake. Whether there are bytes to read.
+ */
+bool rings_attend(struct rings *rings, bool attends);
+
+/* Whether there are bytes to read. */
+bool rings_has_bytes(const struct rings *rings);
 
 /* Why the connection is over, as a short text. */
 const char *rings_cause(const struct rings *rings);

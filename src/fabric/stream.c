@@ -307,12 +307,14 @@ ptrdiff_t stream_read(struct stream *stream, void *bytes, size_t room)
                                  : socket_read(stream, bytes, room);
 }
 
-ptrdiff_t stream_write(struct stream *stream, const struct iovec *parts, int part_count)
+ptrdiff_t stream_write(
+    struct stream *stream, const struct iovec *parts, int part_count, bool is_quiet)
 {
     if (stream->is_shared) {
         const ptrdiff_t ready = shake_hands(stream);
-        return ready == 1 ? shared_result(stream, rings_write(stream->rings, parts, part_count))
-                          : ready;
+        return ready == 1
+                   ? shared_result(stream, rings_write(stream->rings, parts, part_count, is_quiet))
+                   : ready;
     }
     if (stream->outlet != NULL) {
         const ptrdiff_t sent = ucx_outlet_write(stream->outlet, parts, part_count);
@@ -355,6 +357,16 @@ bool stream_has_bytes(const struct stream *stream)
 {
     return stream->tls != NULL && !stream->is_shared &&
            (sealed_has_bytes(stream->sealed) || SSL_has_pending(stream->tls) == 1);
+}
+
+bool stream_attend(struct stream *stream, bool attends)
+{
+    return stream->rings != NULL && rings_attend(stream->rings, attends);
+}
+
+bool stream_has_news(const struct stream *stream)
+{
+    return stream->rings != NULL && rings_has_bytes(stream->rings);
 }
 
 bool stream_is_from(const struct stream *stream, const char *name)

@@ -46,9 +46,20 @@ ptrdiff_t stream_read(struct stream *stream, void *bytes, size_t room);
 
 /*
  * Write bytes of @parts, one after the other; there is at least one. Returns how many: 0 if there
- * is no room yet, -1 if the stream is over. What was written need not stay where it was.
+ * is no room yet, -1 if the stream is over. What was written need not stay where it was. What
+ * @is_quiet does not wake a reader that shares memory and does not attend: see rings.h.
  */
-ptrdiff_t stream_write(struct stream *stream, const struct iovec *parts, int part_count);
+ptrdiff_t stream_write(
+    struct stream *stream, const struct iovec *parts, int part_count, bool is_quiet);
+
+/*
+ * Whether this side attends to what is quiet, as it does at first. Whether there are bytes to read
+ * for which it was not woken.
+ */
+bool stream_attend(struct stream *stream, bool attends);
+
+/* Whether there are bytes to read for which this side was not woken. */
+bool stream_has_news(const struct stream *stream);
 
 /*
  * Whether the stream goes on when the socket has room, if the caller @has_output: TLS itself

@@ -84,6 +84,7 @@ struct job {
     bool probed : 1;      /* Asked after, and not answered yet. */
     bool firm : 1;        /* Past its deadline the answer is not wanted. */
     uint8_t hold : 2;     /* enum job_hold */
+    bool stalled : 1;     /* It waits, or has waited, for nothing but its deputy. */
     uint16_t failed;      /* HOLD_AGAIN: the task that did, or none. */
     uint16_t placement[]; /* By task; then as many movers: see job_movers(). */
 };

@@ -63,7 +63,8 @@ struct keys {
     struct map by_job;
     struct slot_list list; /* The newest first. */
     uint32_t count;
-    uint64_t bytes; /* Of all tensors that requests hold here beside their jobs. */
+    uint64_t bytes;   /* Of all tensors that requests hold here beside their jobs. */
+    uint32_t stalled; /* Jobs that are marked so. */
 };
 
 #endif /* NODE_INSIDE_KEYS_H */

@@ -101,6 +101,11 @@ uint32_t node_shown_count(const struct node *node)
     return node->fleet->node_count - node->view.far.count - 1;
 }
 
+bool node_attends(const struct node *node)
+{
+    return node->keys.stalled > 0;
+}
+
 struct node_counts node_counts(const struct node *node)
 {
     struct node_counts counts = {

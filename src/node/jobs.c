@@ -294,6 +294,7 @@ void jobs_end(struct node *node, uint32_t slot, enum weft_status status, enum re
     if (!good || job->attempt > 0) { /* Otherwise everything has run, and nothing is left. */
         recall(node, job);
     }
+    node->keys.stalled -= job->stalled ? 1 : 0;
     pool_give(&node->pools->jobs, slot);
 }
 
@@ -349,8 +350,12 @@ bool jobs_is_complete(const struct node *node, const struct job *job)
 
 void jobs_finish(struct node *node, uint32_t slot)
 {
-    const struct job *job = job_at(node, slot);
-    if (!jobs_is_complete(node, job) || (node->keys.is_on && keys_must_wait(node, job))) {
+    struct job *job = job_at(node, slot);
+    if (!jobs_is_complete(node, job)) {
+        return;
+    }
+    if (node->keys.is_on && keys_must_wait(node, job)) {
+        keys_stall(node, job);
         return;
     }
     if (job->firm && now_ns(node) > job->deadline_ns) { /* Before its timer was heard of. */

@@ -82,9 +82,15 @@ bool keys_must_wait(const struct node *node, const struct job *job)
            !keyed_at(node, slot)->is_known;
 }
 
+void keys_stall(struct node *node, struct job *job)
+{
+    node->keys.stalled += job->stalled ? 0 : 1;
+    job->stalled = true;
+}
+
 bool keys_opened(struct node *node, uint32_t job_slot, const struct event_request *request)
 {
-    const struct job *job = job_at(node, job_slot);
+    struct job *job = job_at(node, job_slot);
     const struct keyed given = {
         .key = request->key,
         .inputs_hash = request->inputs_hash,
@@ -104,7 +110,11 @@ bool keys_opened(struct node *node, uint32_t job_slot, const struct event_reques
         return false;
     }
     keys_tell_deputy(node, slot);
-    return request->is_retry && keyed_at(node, slot)->deputy != NODE_NONE;
+    if (!request->is_retry || keyed_at(node, slot)->deputy == NODE_NONE) {
+        return false;
+    }
+    keys_stall(node, job);
+    return true;
 }
 
 void keys_adopt(struct node *node, uint32_t slot, bool is_loss)
@@ -149,6 +159,7 @@ void keys_adopt(struct node *node, uint32_t slot, bool is_loss)
     keys_tell_deputy(node, slot);
     if (entry->deputy != NODE_NONE) {
         job->hold = HOLD_FIRST;
+        keys_stall(node, job);
         return;
     }
     jobs_place(node, job_slot);
@@ -433,13 +444,14 @@ bool keys_cancelled(struct node *node, struct job_id job)
     return true;
 }
 
-bool keys_lost(struct node *node, const struct job *job)
+bool keys_lost(struct node *node, struct job *job)
 {
     const uint32_t slot = keyed_find_job(node, job->id);
     if (slot == POOL_NONE) {
         return false;
     }
     struct keyed *entry = keyed_at(node, slot);
+    keys_stall(node, job);
     if (keyed_has_lost_deputy(node, entry)) {
         keys_tell_deputy(node, slot);
         return entry->deputy != NODE_NONE;

@@ -43,6 +43,9 @@ bool keys_request(struct node *node, const struct event_request *request);
 /* Whether the answer of @job must wait: its deputy has not said that it knows of the request. */
 bool keys_must_wait(const struct node *node, const struct job *job);
 
+/* Nothing but its deputy keeps @job from going on: the host attends to what that says. */
+void keys_stall(struct node *node, struct job *job);
+
 /*
  * Job @slot was opened for @request, which has a key: tell a deputy. Whether the job must wait
  * until that knows: a client asks again, so an earlier owner may have died of it.
@@ -67,7 +70,7 @@ bool keys_cancelled(struct node *node, struct job_id job);
  * An attempt of @job, which may have a key, has failed: its deputy counts it as well. Whether it
  * has one, which says when it has.
  */
-bool keys_lost(struct node *node, const struct job *job);
+bool keys_lost(struct node *node, struct job *job);
 
 /*
  * Request @slot, which has its inputs here, becomes a job of this node; @is_loss: because its owner

@@ -28,6 +28,8 @@ static void reply(
                 .status = status_code(status),
                 .reason = reason,
             },
+        .is_quiet =
+            kind == MESSAGE_DEPUTED, /* The job runs meanwhile; if not, its owner attends. */
     };
     outbox_send(node, message->from, &said);
 }
@@ -325,7 +327,7 @@ static void deputed(struct node *node, const struct message *message)
         return;
     }
     const uint32_t job_slot = jobs_find(node, message->job);
-    const struct job *job = job_at(node, job_slot);
+    struct job *job = job_at(node, job_slot);
     if (message->deputy.losses < job->losses) { /* What was said of more came before the request. */
         (void)keys_lost(node, job);
         return;

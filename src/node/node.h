@@ -134,6 +134,9 @@ uint32_t node_shown_count(const struct node *node);
 /* Whether the request with @key is this node's, or one that it is the deputy for. */
 bool node_knows(const struct node *node, struct request_key key);
 
+/* Whether a job of this node waits for nothing but what its deputy says: see message.is_quiet. */
+bool node_attends(const struct node *node);
+
 /* Whether @job was answered while its deputy had not said that it knows of its request. */
 bool node_answered_early(const struct node *node, struct job_id job);
 

@@ -408,6 +408,15 @@ static bool is_idle(const struct runtime *runtime)
            loop_work_count(runtime->loop) == 0 && runtime->engine_open == 0;
 }
 
+/* Whether the net must hand over at once what is quiet. */
+static void attend(struct runtime *runtime)
+{
+    if (runtime->options.remote != NULL) {
+        const struct node *node = runtime->nodes[runtime->options.remote->node].node;
+        net_attend(runtime->net, node != NULL && node_attends(node));
+    }
+}
+
 void runtime_run(struct runtime *runtime)
 {
     ASSERT(runtime->clock.kind == CLOCK_KIND_REAL);
@@ -421,6 +430,7 @@ void runtime_run(struct runtime *runtime)
             runtime_take_due(runtime, &due);
         }
         if (!atomic_load(&runtime->stopped) && !is_idle(runtime)) {
+            attend(runtime);
             runtime->waiting = true;
             loop_wait(runtime->loop, &runtime->clock, timeline_next_ns(&runtime->timeline));
             runtime->waiting = false;

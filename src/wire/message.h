@@ -137,6 +137,7 @@ struct message {
     uint32_t from_incarnation;
     uint32_t to_incarnation; /* Of the receiver: another life of it is not meant. */
     bool can_wait; /* Until something else goes there, or for some 50 ms. Not sent itself. */
+    bool is_quiet; /* The receiver attends if it needs it: net_attend(). Not sent itself. */
 
     /* What it is about. 0 where the kind does not say. */
     struct job_id job;

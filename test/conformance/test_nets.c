@@ -172,6 +172,27 @@ static void a_message_that_can_wait_comes_in_its_turn(ATTR_UNUSED void **state)
     }
 }
 
+/* Whether the receiver attends or not: its loop turns. */
+static void a_quiet_message_comes_in_its_turn(ATTR_UNUSED void **state)
+{
+    struct message message = cancel(0, 1);
+    message.is_quiet = true;
+    cluster_send(&cluster, 0, 1, &message, 0);
+    assert_true(cluster_run(&cluster, one_came));
+    net_attend(cluster_table(&cluster, 1)->net, false);
+    message.job.number = 2;
+    cluster_send(&cluster, 0, 1, &message, 0);
+    assert_true(cluster_run(&cluster, two_came));
+    message.job.number = 3;
+    cluster_send(&cluster, 0, 1, &message, 0);
+    net_attend(cluster_table(&cluster, 1)->net, true);
+    assert_true(cluster_run(&cluster, three_came));
+    for (uint32_t i = 0; i < 3; i++) {
+        assert_int_equal(cluster.places[1].messages[i].message.job.number, i + 1);
+        assert_false(cluster.places[1].messages[i].message.is_quiet);
+    }
+}
+
 static void all_of_a_message_comes(ATTR_UNUSED void **state)
 {
     const struct message sent = input(0, 9, 0);
@@ -612,7 +633,7 @@ static bool ends_after_hello(uint8_t version)
     ptrdiff_t sent = 0;
     ptrdiff_t got = 0;
     for (uint32_t i = 0; i < 10000 && got == 0; i++) {
-        sent = sent == 0 ? stream_write(stream, &part, 1) : sent;
+        sent = sent == 0 ? stream_write(stream, &part, 1, /* is_quiet */ false) : sent;
         got = stream_read(stream, answer, sizeof(answer));
         cluster_run_ms(&cluster, 1);
     }
@@ -731,6 +752,7 @@ static void carriers_have_names(ATTR_UNUSED void **state)
 static const struct CMUnitTest tests[] = {
     ANY(messages_come_once_and_in_order),
     ANY(a_message_that_can_wait_comes_in_its_turn),
+    ANY(a_quiet_message_comes_in_its_turn),
     ANY(all_of_a_message_comes),
     ANY(tensors_of_any_size_come_whole),
     ANY(a_pretended_tensor_stays_one),
@@ -767,6 +789,7 @@ static const struct CMUnitTest tests[] = {
 static const struct CMUnitTest tests_of_ucx[] = {
     ON(ucx, messages_come_once_and_in_order),
     ON(ucx, a_message_that_can_wait_comes_in_its_turn),
+    ON(ucx, a_quiet_message_comes_in_its_turn),
     ON(ucx, all_of_a_message_comes),
     ON(ucx, tensors_of_any_size_come_whole),
     ON(ucx, a_pretended_tensor_stays_one),

@@ -31,7 +31,7 @@ static void play(struct rings *rings, uint8_t *memory, const uint8_t *data, size
         }
         default: {
             const struct iovec part = {.iov_base = bytes, .iov_len = count};
-            ASSERT(rings_write(rings, &part, 1) <= (ptrdiff_t)count);
+            ASSERT(rings_write(rings, &part, 1, /* is_quiet */ false) <= (ptrdiff_t)count);
             break;
         }
         }

@@ -180,6 +180,40 @@ static void no_client_has_an_answer_before_a_deputy_knows_of_its_request(void **
     lone_close(&lone);
 }
 
+/* While it runs, the end of the run wakes it; then nothing else would. */
+static void an_owner_attends_to_a_deputy_that_keeps_a_job_from_going_on(void **state)
+{
+    (void)state;
+    struct lone lone;
+    open_with_deputies(&lone);
+    for (uint32_t is_retry = 0; is_retry < 2; is_retry++) {
+        const struct job_id job = ask_owner(&lone);
+        assert_int_equal(node_attends(lone.node), is_retry == 1); /* It does not run before. */
+        lone_settle(&lone);
+        assert_true(node_attends(lone.node));
+        say(&lone, MESSAGE_DEPUTED, job, 1);
+        lone_settle(&lone);
+        assert_int_equal(lone.answers, is_retry + 1);
+        assert_false(node_attends(lone.node));
+        expect_forgotten(&lone);
+        lone.is_retry = true;
+    }
+    lone_close(&lone);
+}
+
+static void only_that_a_deputy_knows_is_said_quietly(void **state)
+{
+    (void)state;
+    struct lone lone;
+    open_with_deputies(&lone);
+    lone.key = key_of(1, 0);
+    say(&lone, MESSAGE_DEPUTE, foreign, 1);
+    assert_true(lone_sent(&lone, 1, MESSAGE_DEPUTED)->is_quiet);
+    say(&lone, MESSAGE_DEPUTE, (struct job_id){.node = 2, .number = 7}, 2);
+    assert_false(lone_sent(&lone, 2, MESSAGE_TAKEN)->is_quiet);
+    lone_close(&lone);
+}
+
 /* Neither silence nor the loss of a worker nor a late failure: everything has been done. */
 static void what_waits_for_its_deputy_does_not_run_again(void **state)
 {
@@ -925,6 +959,8 @@ int main(void)
         cmocka_unit_test(inputs_that_are_too_large_stay_at_the_owner),
         cmocka_unit_test(the_owner_hears_from_its_deputy_that_a_request_is_safe),
         cmocka_unit_test(no_client_has_an_answer_before_a_deputy_knows_of_its_request),
+        cmocka_unit_test(an_owner_attends_to_a_deputy_that_keeps_a_job_from_going_on),
+        cmocka_unit_test(only_that_a_deputy_knows_is_said_quietly),
         cmocka_unit_test(what_waits_for_its_deputy_does_not_run_again),
         cmocka_unit_test(a_deputy_that_says_nothing_does_not_hold_up_the_answer),
         cmocka_unit_test(a_deputy_that_knows_stays_when_it_is_suspected),

@@ -56,7 +56,7 @@ static int teardown(ATTR_UNUSED void **state)
 static ptrdiff_t write_bytes(struct rings *rings, const void *bytes, size_t count)
 {
     const struct iovec part = {.iov_base = (void *)(uintptr_t)bytes, .iov_len = count};
-    return rings_write(rings, &part, 1);
+    return rings_write(rings, &part, 1, /* is_quiet */ false);
 }
 
 /* Wake-ups that wait in @socket. */
@@ -112,7 +112,7 @@ static void parts_are_written_one_after_the_other(ATTR_UNUSED void **state)
         {.iov_base = NULL, .iov_len = 0},
         {.iov_base = text + 3, .iov_len = 3},
     };
-    assert_int_equal(rings_write(maker, parts, 3), 6);
+    assert_int_equal(rings_write(maker, parts, 3, /* is_quiet */ false), 6);
     assert_int_equal(rings_read(other, bytes, 4), 4);
     assert_int_equal(rings_read(other, bytes + 4, sizeof(bytes) - 4), 2);
     assert_string_equal(bytes, "abcdef");
@@ -143,6 +143,61 @@ static void a_writer_is_woken_when_half_is_free(ATTR_UNUSED void **state)
     assert_int_equal(rings_read(other, bytes, RINGS_FORTH_BYTES / 2), RINGS_FORTH_BYTES / 2);
     assert_int_equal(wake_count(sockets[0]), 1);
     assert_int_equal(write_bytes(maker, bytes, RINGS_FORTH_BYTES), RINGS_FORTH_BYTES / 2 + 1);
+    free(bytes);
+}
+
+static ptrdiff_t write_quietly(struct rings *rings, const void *bytes, size_t count)
+{
+    const struct iovec part = {.iov_base = (void *)(uintptr_t)bytes, .iov_len = count};
+    return rings_write(rings, &part, 1, /* is_quiet */ true);
+}
+
+static void quiet_bytes_wake_only_a_reader_that_attends(ATTR_UNUSED void **state)
+{
+    char bytes[8];
+    assert_int_equal(rings_read(other, bytes, sizeof(bytes)), 0);
+    assert_int_equal(write_quietly(maker, "a", 1), 1);
+    assert_int_equal(wake_count(sockets[1]), 1); /* At first it does. */
+    assert_int_equal(rings_read(other, bytes, sizeof(bytes)), 1);
+    assert_false(rings_attend(other, false));
+    assert_int_equal(rings_read(other, bytes, sizeof(bytes)), 0);
+    assert_int_equal(write_quietly(maker, "b", 1), 1);
+    assert_int_equal(wake_count(sockets[1]), 0);
+    assert_true(rings_has_bytes(other));
+    assert_int_equal(write_bytes(maker, "c", 1), 1); /* It finds both. */
+    assert_int_equal(wake_count(sockets[1]), 1);
+    assert_int_equal(rings_read(other, bytes, sizeof(bytes)), 2);
+    assert_false(rings_has_bytes(other));
+}
+
+static void a_reader_that_sleeps_can_attend(ATTR_UNUSED void **state)
+{
+    char bytes[8];
+    assert_false(rings_attend(other, false));
+    assert_int_equal(rings_read(other, bytes, sizeof(bytes)), 0);
+    assert_false(rings_attend(other, true));
+    assert_int_equal(write_quietly(maker, "a", 1), 1);
+    assert_int_equal(wake_count(sockets[1]), 1);
+    assert_int_equal(rings_read(other, bytes, sizeof(bytes)), 1);
+    assert_false(rings_attend(other, false));
+    assert_int_equal(rings_read(other, bytes, sizeof(bytes)), 0);
+    assert_int_equal(write_quietly(maker, "b", 1), 1);
+    assert_true(rings_attend(other, true)); /* What came before is there to be read. */
+}
+
+/* Else both would sleep for good. */
+static void a_reader_is_woken_when_quiet_bytes_leave_no_room(ATTR_UNUSED void **state)
+{
+    uint8_t *bytes = calloc(1, RINGS_FORTH_BYTES + 1);
+    assert_false(rings_attend(other, false));
+    for (size_t more = 0; more < 2; more++) {
+        assert_int_equal(rings_read(other, bytes, RINGS_FORTH_BYTES), 0);
+        assert_int_equal(write_quietly(maker, bytes, RINGS_FORTH_BYTES + more), RINGS_FORTH_BYTES);
+        assert_int_equal(wake_count(sockets[1]), more);
+        assert_int_equal(write_quietly(maker, bytes, 1), 0);
+        assert_int_equal(wake_count(sockets[1]), 1);
+        assert_int_equal(rings_read(other, bytes, RINGS_FORTH_BYTES), RINGS_FORTH_BYTES);
+    }
     free(bytes);
 }
 
@@ -272,6 +327,9 @@ int main(void)
         OPEN(parts_are_written_one_after_the_other),
         OPEN(a_reader_is_woken_once),
         OPEN(a_writer_is_woken_when_half_is_free),
+        OPEN(quiet_bytes_wake_only_a_reader_that_attends),
+        OPEN(a_reader_that_sleeps_can_attend),
+        OPEN(a_reader_is_woken_when_quiet_bytes_leave_no_room),
         OPEN(the_end_comes_after_the_last_byte),
         OPEN(impossible_positions_end_it),
         OPEN(own_positions_are_not_read_back),
