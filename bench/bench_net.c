@@ -383,6 +383,27 @@ static void print(uint32_t rounds, enum place place)
     }
 }
 
+/*
+ * More than one core per end would not be here: how many tensors two cores could move if all that
+ * both ends do were divided evenly between them, and neither ever waited.
+ */
+static void print_even(uint32_t rounds)
+{
+    const double reference = quantile(sides[WAY_TCP].rates[APART], rounds, 0.5);
+    static const enum way ways[] = {WAY_SEALED, WAY_TLS};
+    for (uint32_t i = 0; i < 2; i++) {
+        if (is_asked_for(ways[i])) {
+            double(*spent)[ROUNDS] = sides[ways[i]].spent_us[APART];
+            const double spent_us =
+                quantile(spent[0], rounds, 0.5) + quantile(spent[1], rounds, 0.5);
+            const double rate = 2 * TENSOR_BYTES / spent_us * 1e-3;
+            (void)printf(
+                "%s, divided evenly between two cores: %.2f GB/s, %.2fx\n", way_names[ways[i]],
+                rate, rate / reference);
+        }
+    }
+}
+
 static void run_round(enum place place, uint32_t round)
 {
     for (enum way way = 0; way < WAYS; way++) {
@@ -433,5 +454,6 @@ int main(int argc, char **argv)
     for (enum place place = 0; place < PLACES; place++) {
         print(rounds, place);
     }
+    print_even(rounds);
     return EXIT_SUCCESS;
 }

@@ -3,88 +3,129 @@
 
 usage: keys_cost.py
 
-Three `weft serve` processes are one cluster. Requests of one small model come to all of them at a
-fixed rate, in turn with keys and without: same servers, same arrivals; every other round the other
-way round, so that a machine that gets slower does not count. Prints, for each round, the median
-latency and the processor time of all three servers per request, with keys over without; then the
-medians of both differences, and how often a process was woken per request.
+Three `weft serve` processes are one cluster. A client asks them in turn, at a fixed rate, for one
+small model. Blocks of requests with keys and without alternate, half a second each, so that a
+machine that gets slower, or a kernel that moves processes to other processors, does it to both.
+Prints the median latency, and the processor time of all three servers and how often a thread of
+theirs was woken, per request, with keys and without, and their differences. What a single block
+says of the processor differs by more than that, so the mean of all has an error: the standard
+error of the differences of neighbours.
 
-Settings, in the environment: WEFT (build/weft), ROUNDS (10), SECONDS (2), RATE (200).
+Settings, in the environment: WEFT (build/weft), SECONDS (40), RATE (200), NET (auto: as
+--cluster-net).
 """
 
-import json
 import os
 import pathlib
+import socket
 import statistics
-import subprocess
 import sys
+import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "test/integration"))
 os.environ.setdefault("WEFT", "build/weft")
 
-from clustered import Cluster  # noqa: E402
+from clustered import Cluster, request  # noqa: E402
 
-ROUNDS = int(os.environ.get("ROUNDS", "10"))
-SECONDS = os.environ.get("SECONDS", "2")
-RATE = os.environ.get("RATE", "200")
+SECONDS = float(os.environ.get("SECONDS", "40"))
+RATE = float(os.environ.get("RATE", "200"))
+BLOCK = int(RATE / 2)
 
 
-def processor_s(cluster):
-    """Of all threads so far."""
-    return 1e-9 * sum(
-        int((task / "schedstat").read_text(encoding="utf-8").split()[0])
+def of_threads(cluster, file, number):
+    """The sum of a number in a file of each thread of all servers."""
+    return sum(
+        number((task / file).read_text(encoding="utf-8"))
         for server in cluster.nodes.values()
         for task in pathlib.Path(f"/proc/{server.process.pid}/task").iterdir()
     )
+
+
+def processor_us(cluster):
+    return of_threads(cluster, "schedstat", lambda text: int(text.split()[0])) * 1e-3
 
 
 def wakes(cluster):
-    """How often a thread of any server has waited for something so far."""
-    return sum(
-        int((task / "status").read_text().split("\nvoluntary_ctxt_switches:")[1].split()[0])
-        for server in cluster.nodes.values()
-        for task in pathlib.Path(f"/proc/{server.process.pid}/task").iterdir()
-    )
+    """How often a thread has waited for something so far."""
+    name = "\nvoluntary_ctxt_switches:"
+    return of_threads(cluster, "status", lambda text: int(text.split(name)[1].split()[0]))
 
 
-def measure(cluster, urls, *more):
-    """Median latency and processor time in microseconds, and wake-ups, per request."""
-    before, woken = processor_s(cluster), wakes(cluster)
-    done = subprocess.run(
-        [os.environ["WEFT"], "bench", urls, "twice", "--rate", RATE, "--seconds", SECONDS,
-         "--connections", "12", "--json", *more],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    report = json.loads(done.stdout)
-    good = report["requests"]["good"]
-    if good != report["requests"]["due"]:
-        sys.exit(f"keys_cost: {report['requests']}")
-    spent, woken = processor_s(cluster) - before, wakes(cluster) - woken
-    count = good * (1 + 1 / float(SECONDS))  # It warms up for a second.
-    return report["latency_ms"]["p50"] * 1e3, spent * 1e6 / count, woken / count
+class Client:
+    """One connection to each server."""
+
+    def __init__(self, addresses):
+        self.connections = [socket.create_connection(address) for address in addresses]
+        for connection in self.connections:
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.body = request(1).encode()
+        self.count = 0
+
+    def close(self):
+        for connection in self.connections:
+            connection.close()
+
+    def ask(self, has_key):
+        """The time that an answer takes, in microseconds."""
+        self.count += 1
+        key = f"Idempotency-Key: {os.getpid()}-{self.count}\r\n" if has_key else ""
+        head = f"POST /v2/models/twice/infer HTTP/1.1\r\nHost: a\r\n{key}"
+        asked = f"{head}Content-Length: {len(self.body)}\r\n\r\n".encode() + self.body
+        connection = self.connections[self.count % len(self.connections)]
+        since = time.perf_counter()
+        connection.sendall(asked)
+        answer = connection.recv(1 << 16)
+        passed_us = (time.perf_counter() - since) * 1e6
+        head, _, body = answer.partition(b"\r\n\r\n")
+        length = int(head.lower().split(b"content-length:")[1].split()[0])
+        while len(body) < length:
+            body += connection.recv(1 << 16)
+        known = b"weft-deputy:" in head.lower()
+        if not head.startswith(b"HTTP/1.1 200") or known != has_key or b"none" in head:
+            sys.exit(f"keys_cost: {head}")
+        return passed_us
+
+
+def run_block(cluster, client, has_key):
+    """Latencies, and processor time and wake-ups per request."""
+    before = processor_us(cluster), wakes(cluster)
+    since = time.perf_counter()
+    latencies = []
+    for i in range(BLOCK):
+        time.sleep(max(since + i / RATE - time.perf_counter(), 0))
+        latencies.append(client.ask(has_key))
+    after = processor_us(cluster), wakes(cluster)
+    return latencies, (after[0] - before[0]) / BLOCK, (after[1] - before[1]) / BLOCK
 
 
 class Cost(unittest.TestCase):
     def test_cost(self):
         cluster = Cluster(self)
+        cluster.net = os.environ.get("NET", "auto")
         cluster.launch_all("a", "b", "c")
-        urls = ",".join("http://%s:%d" % server.address for server in cluster.nodes.values())
-        measure(cluster, urls)
-        slower, costlier, woken = [], [], []
-        for i in range(ROUNDS):
-            keyed = measure(cluster, urls) if i % 2 == 1 else None
-            without = measure(cluster, urls, "--no-keys")
-            keyed = keyed or measure(cluster, urls)
-            print(f"round {i + 1}: p50 {keyed[0]:.0f} us with keys, {without[0]:.0f} without "
-                  f"({keyed[0] / without[0]:.2f}); processor {keyed[1]:.0f} us, {without[1]:.0f} "
-                  f"({keyed[1] / without[1]:.2f})", flush=True)  # fmt: skip
-            slower.append(keyed[0] - without[0])
-            costlier.append(keyed[1] - without[1])
-            woken.append(keyed[2] - without[2])
-        print(f"keys and deputies: {statistics.median(slower):+.0f} us of latency, "
-              f"{statistics.median(costlier):+.0f} us of processor time, "
-              f"{statistics.median(woken):+.2f} wake-ups per request")  # fmt: skip
+        client = Client([server.address for server in cluster.nodes.values()])
+        self.addCleanup(client.close)
+        latencies, spent, woken = ([], []), ([], []), ([], [])
+        for has_key in (False, True):
+            run_block(cluster, client, has_key)  # It warms up.
+        for i in range(int(SECONDS)):
+            for has_key in (False, True) if i % 2 == 0 else (True, False):
+                block = run_block(cluster, client, has_key)
+                latencies[has_key].extend(block[0])
+                spent[has_key].append(block[1])
+                woken[has_key].append(block[2])
+        p50s = [statistics.median(given) for given in latencies]
+        costs = [keyed - without for without, keyed in zip(*spent)]
+        error = statistics.stdev(costs) / len(costs) ** 0.5
+        print(f"latency, p50: {p50s[True]:.0f} us with keys, {p50s[False]:.0f} without; processor "
+              f"time: {statistics.mean(spent[True]):.0f} us, {statistics.mean(spent[False]):.0f}; "
+              f"woken: {statistics.mean(woken[True]):.2f}, "
+              f"{statistics.mean(woken[False]):.2f}")  # fmt: skip
+        print(f"keys and deputies: {p50s[True] - p50s[False]:+.0f} us of latency, "
+              f"{statistics.mean(costs):+.0f} us of processor time (within {error:.0f}), "
+              f"{statistics.mean(woken[True]) - statistics.mean(woken[False]):+.2f} wake-ups "
+              "per request")  # fmt: skip
 
 
 if __name__ == "__main__":
