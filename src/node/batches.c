@@ -5,6 +5,7 @@
 
 #include "base/numbers.h"
 #include "node/access.h"
+#include "node/chains.h"
 #include "node/model_cache.h"
 #include "node/rows.h"
 #include "profile/fresh.h"
@@ -185,6 +186,7 @@ void batches_start(struct node *node, struct worker *worker, uint32_t slot)
     node->running += batch->task_count;
     worker->memory_used_bytes += batch->workspace_bytes;
     cache_use(node, worker, kind);
+    chains_note(node, batch);
     batches_changed(node, worker, slot);
 
     if (is_ready(worker, &batch->share)) {

@@ -135,6 +135,7 @@ struct model_slot {
     uint64_t bytes;   /* It occupies, or will. */
     int64_t load_ns;
     int64_t first_run_ns; /* What its first run takes longer. */
+    int64_t apart_ns;     /* Lost because it is not here: chains.h. */
 };
 
 /* What most steps look at comes first here, too. */
