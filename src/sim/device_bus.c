@@ -13,11 +13,25 @@ void bus_init(struct sim *sim, uint32_t worker)
     sim->workers[worker].bus.last = POOL_NONE;
 }
 
+/* Processors load models themselves: as long as the first of the bus is one, it is a thread. */
+static void keep_busy(struct sim *sim, uint32_t worker)
+{
+    struct bus *bus = &sim->workers[worker].bus;
+    const bool is_thread = bus->first != POOL_NONE &&
+                           crossing_at(sim, bus->first)->model != MODEL_NONE &&
+                           sim->options.fleet->workers[worker].splits;
+    if (is_thread != bus->is_thread) {
+        bus->is_thread = is_thread;
+        runs_set_loading(sim, worker, is_thread);
+    }
+}
+
 /* The bus of the device that starts with @worker takes its first. */
 static void start(struct sim *sim, uint32_t worker)
 {
     struct bus *bus = &sim->workers[worker].bus;
     bus->stamp++;
+    keep_busy(sim, worker);
     if (bus->first == POOL_NONE) {
         return;
     }

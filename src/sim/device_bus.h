@@ -27,6 +27,7 @@ struct bus {
     uint32_t last;
     uint32_t stamp;   /* Of the timed event that ends the first: others are out of date. */
     int64_t until_ns; /* When that is. */
+    bool is_thread;   /* The first is a load, which keeps a processor busy. */
 };
 
 void bus_init(struct sim *sim, uint32_t worker);

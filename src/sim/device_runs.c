@@ -80,7 +80,7 @@ static void reschedule_all(struct sim *sim, uint32_t device)
 /* Without interference only the run itself has to be looked at. */
 static bool interferes(const struct sim *sim, uint32_t device)
 {
-    return sim->workers[device].running.processors > 1 ||
+    return sim->workers[device].running.processors > 0 ||
            sim->options.fleet->workers[device].interference > 0;
 }
 
@@ -130,6 +130,16 @@ void runs_end(struct sim *sim, uint32_t slot)
     if (shared) {
         reschedule_all(sim, device);
     }
+}
+
+void runs_set_loading(struct sim *sim, uint32_t worker, bool is_loading)
+{
+    const uint32_t device = runs_keeper(sim, worker);
+    struct running *running = &sim->workers[device].running;
+    ASSERT(is_loading || running->threads > 0);
+    settle(sim, device);
+    running->threads = is_loading ? running->threads + 1 : running->threads - 1;
+    reschedule_all(sim, device);
 }
 
 uint32_t runs_node(const struct sim *sim, uint32_t slot)

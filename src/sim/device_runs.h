@@ -4,8 +4,8 @@
  * A batch alone advances by a nanosecond of its run time in a nanosecond. With others on the
  * device, in shares of one worker or in partitions, it takes longer, as model/sharing.h says;
  * whenever one begins or ends, what is left of the others is computed again. Processors of a node,
- * which batches can be split over, slow each other in the same way, as model/slowing.h says.
- * For the files of this layer.
+ * which batches can be split over, slow each other in the same way, as model/slowing.h says. There
+ * a model that is being loaded slows batches, too. For the files of this layer.
  */
 #ifndef SIM_DEVICE_RUNS_H
 #define SIM_DEVICE_RUNS_H
@@ -46,7 +46,7 @@ struct running {
     uint32_t first; /* POOL_NONE: nothing. */
     uint32_t count;
     uint32_t units;      /* That they hold. */
-    uint32_t threads;    /* Of processors: of all of them. */
+    uint32_t threads;    /* Of processors: of all of them, and of loads. */
     uint32_t processors; /* 0: it is a device. */
 };
 
@@ -60,6 +60,9 @@ void runs_begin(struct sim *sim, uint32_t slot);
 
 /* It ends, or is not wanted any more. */
 void runs_end(struct sim *sim, uint32_t slot);
+
+/* From now on a thread of the processors of @worker's node loads a model, or does so no more. */
+void runs_set_loading(struct sim *sim, uint32_t worker, bool is_loading);
 
 /* Whether the timed event with @stamp ends run @slot now; a later one does, or it is gone. */
 bool runs_is_over(const struct sim *sim, uint32_t slot, uint32_t stamp);

@@ -433,6 +433,32 @@ static void a_split_batch_is_in_the_way_of_others(ATTR_UNUSED void **state)
     stage_close(&stage);
 }
 
+/* A load is another busy processor, and one thread too many if both were busy. */
+static void a_load_keeps_a_processor_busy(ATTR_UNUSED void **state)
+{
+    struct stage stage;
+    const struct fleet_worker like = {.splits = true};
+    open_machine(&stage, 2, &like);
+    const uint32_t left = add_workflow(&stage, "left", 0, 0, MS(10));
+    const uint32_t right = add_workflow(&stage, "right", 0, 0, MS(10));
+    const uint32_t first = add_workflow(&stage, "first", MB(6), 0, MS(10));
+    const uint32_t second = add_workflow(&stage, "second", MB(6), 0, MS(10));
+    stage.profile->models[left].curves[0].interference = 0.5;
+    begin(&stage);
+    stage_request(&stage, 0, 0, left);
+    stage_request(&stage, MS(2), 0, first);
+    stage_request(&stage, MS(50), 0, left);
+    stage_request(&stage, MS(50), 0, right);
+    stage_request(&stage, MS(50), 0, second);
+    end(&stage);
+    expect_ended(left, 0, MS(12), MS(12)); /* 6 ms beside a load: it came as far as 4. */
+    expect_ended(first, 0, MS(22), MS(10));
+    expect_ended(right, 0, MS(62), MS(12)); /* 6 ms in thirds of two processors: as far as 4. */
+    expect_ended(left, 1, MS(50) + MS(46) / 3, MS(46) / 3);
+    expect_ended(second, 0, MS(60) + MS(46) / 3, MS(10));
+    stage_close(&stage);
+}
+
 static void some_requests_are_more_work_than_others(ATTR_UNUSED void **state)
 {
     struct stage stage;
@@ -629,6 +655,7 @@ int main(void)
         cmocka_unit_test(processors_of_a_node_slow_each_other),
         cmocka_unit_test(what_was_learnt_beside_others_is_shorter_alone),
         cmocka_unit_test(a_split_batch_is_in_the_way_of_others),
+        cmocka_unit_test(a_load_keeps_a_processor_busy),
         cmocka_unit_test(some_requests_are_more_work_than_others),
         cmocka_unit_test(without_interference_they_do_not),
         cmocka_unit_test(a_run_that_ends_sooner_than_it_was_told_ends_once),
