@@ -90,13 +90,13 @@ class Run:
         """Start a server, compare its answers with the first server's, and let it wait its turn."""
         say(f"{self.group.name}: start {arm.label}")
         requests = self.requests[arm] = groups.Requests(self.place, self.group, arm)
+        alone = None
         if arm.peer == "weft" and self.group.cases[0].load:
             folder = self.place.folder / "predicted" / f"{self.group.name}-{arm.work}"
             outside_ms = self.outside_ms()
-            self.models[arm] = predict.prepare(
-                self.place, arm, folder, requests, outside_ms, self.options.lengths
-            )
-        server = Server(self.place, arm, self.log(arm))
+            alone = predict.measure_alone(self.place, arm, folder)
+        more = ("--trace", alone.trace) if alone else ()
+        server = Server(self.place, arm, self.log(arm), more)
         self.servers.append(server)
         server.wait(requests.first())
         for name, request in requests.patient().items():
@@ -105,6 +105,10 @@ class Run:
             if found:
                 raise Missing(f"it answers {name} otherwise: {found}")
         self.warm(server)
+        if alone:
+            self.models[arm] = predict.prepare(
+                self.place, alone, server, requests, outside_ms, self.options.lengths
+            )
         server.tree.pause()
 
     def outside_ms(self):
@@ -132,8 +136,12 @@ class Run:
                     self.missing[arm.label] = str(error)
 
     def warm(self, server):
+        """Each kind of request by itself, so that whoever may serve it has met it, and then all."""
         kinds = list(self.requests[server.arm].patient().values())
-        load.saturate(server.port, kinds, SATURATE_CLIENTS, self.options.warm_seconds)
+        seconds = self.options.warm_seconds
+        for kind in kinds:
+            load.saturate(server.port, [kind], SATURATE_CLIENTS, seconds / len(kinds))
+        load.saturate(server.port, kinds, SATURATE_CLIENTS, seconds)
         server.tree.settle()
 
     def find_capacity(self):
@@ -181,7 +189,7 @@ class Run:
         if arm not in self.models:
             return {}
         is_zoo = arm.work in ("all", "four")
-        asked = names if is_zoo else [predict.simple(name) for name in names]
+        asked = [predict.simple_of(self.requests[arm], name) for name in names]
         arrivals = predict.Arrivals(times, asked, groups.ZOO_ROWS if is_zoo else 1)
         return predict.predict(self.place, self.models[arm], arrivals, self.group.deadline_ms)
 

@@ -1,10 +1,10 @@
-"""What the simulator expects of a run of Weft, from a profile that was learnt before it.
+"""What the simulator expects of a run of Weft, from what was measured before it.
 
-Weft measures every model alone, and then learns from a rehearsal at half of what it can do: what
-hand-offs take, and what two models at once and the client cost each other on this machine. The
-rehearsal has other arrivals than the runs, and ends with all samples one after another: works.py
-finds how much more or less work each of them is than the mean. What HTTP and the client take is
-measured with a model that does nothing, and added.
+Weft measures every model alone. Then the server that will be measured is rehearsed at half of what
+it can do, with other arrivals than those of the runs, and at last with all samples one after
+another. From the trace of that, works.py finds what tasks take in this process: processes of the
+same program differ by a tenth. The simulated server is warmed up as the real one was. What HTTP and
+the client take is measured with a model that does nothing, and added.
 """
 
 import json
@@ -23,6 +23,7 @@ import works
 SIM_S = 120
 REHEARSAL_PART, REHEARSAL_SEED, ECHO_RATE = 0.5, 77, 50
 CLIENTS = 4
+REST_S = 10.0  # Between what warms a simulated server up and what counts.
 TASK = r"(?m)^(  (\w+): *(?:\{|\n    ))(?:model|function): ([^,}\n]+)"
 PIECES = {"ocr": "lines", "speech": "segments"}  # The output that has one entry for each.
 
@@ -49,6 +50,16 @@ class Model(typing.NamedTuple):
     folder: pathlib.Path  # For the profile and traces.
     outside_ms: list  # Of requests: what HTTP and the client took.
     seeds: int
+    warm: list  # When, in seconds, and what is asked for to warm up.
+
+
+class Alone(typing.NamedTuple):
+    """What Weft measured before it served."""
+
+    profile: dict
+    served: dict  # What its report says: workers, policy.
+    trace: pathlib.Path  # For the server that is rehearsed and then measured.
+    folder: pathlib.Path
 
 
 def simple(name):
@@ -113,44 +124,47 @@ def count_pieces(server, arm, request):
     return max(1, len(load.read_answer(body)[PIECES[arm.work]]))
 
 
-def rehearse(place, arm, requests, folder, lengths):
-    """Let Weft learn its profile from work at half of what it can do.
+def rehearse(server, arm, requests, lengths):
+    """Work at half of what @server can do, and then every sample for itself.
 
-    Gives pieces by sample, and which samples the last requests were.
+    Gives pieces by sample, when requests came in the first part, and which samples all were.
     """
-    traced = arm._replace(options=(*arm.options, "--trace", folder / "rehearsal.jsonl"))
-    server = servers.Server(place, traced, folder / "rehearsal.log")
-    try:
-        server.wait(requests.first())
-        asked = requests.patient()
-        kinds = list(asked.values())
-        pieces = {name: count_pieces(server, arm, one) for name, one in asked.items()}
-        load.saturate(server.port, kinds, CLIENTS, lengths.warm)
-        rate = load.saturate(server.port, kinds, CLIENTS, lengths.least / 2)
-        rate *= REHEARSAL_PART
-        seconds = lengths.each * len(kinds) / max(rate, 0.1)
-        names, _ = play(server, requests, rate, max(lengths.least, min(seconds, lengths.most)))
-        alone = [*asked] * lengths.each
-        for name in alone:
-            load.ask(server.port, asked[name])
-        return pieces, [*names, *alone]
-    finally:
-        server.stop()
+    asked = requests.patient()
+    kinds = list(asked.values())
+    pieces = {name: count_pieces(server, arm, one) for name, one in asked.items()}
+    rate = REHEARSAL_PART * load.saturate(server.port, kinds, CLIENTS, lengths.least / 2)
+    seconds = lengths.each * len(kinds) / max(rate, 0.1)
+    seconds = max(lengths.least, min(seconds, lengths.most))
+    server.tree.settle()
+    names, answers = play(server, requests, rate, seconds)
+    alone = [*asked] * lengths.each
+    for name in alone:
+        load.ask(server.port, asked[name])
+    return pieces, [answer.due_s for answer in answers], [*names, *alone]
 
 
 def measure_outside(place, requests, log, lengths):
-    """Milliseconds of requests to a model that gives back what it gets."""
-    server = servers.Server(place, servers.Arm("weft", "echo"), log)
+    """Milliseconds that requests to a model that does nothing take outside of the server."""
+    trace = log.with_suffix(".jsonl")
+    server = servers.Server(place, servers.Arm("weft", "echo"), log, ("--trace", trace))
     try:
         server.wait(requests.first())
         load.saturate(server.port, [requests.first()], CLIENTS, lengths.warm)
         _, answers = play(server, requests, ECHO_RATE, lengths.echo)
-        return [1000 * answer.latency_s for answer in answers]
     finally:
         server.stop()
+    with open(trace, encoding="utf-8") as lines:
+        inside = [one["latency_ns"] / 1e6 for one in answered(lines)][-len(answers):]
+    return [max(0.0, 1000 * answer.latency_s - ms) for answer, ms in zip(answers, inside)]
 
 
-def tell_apart(arm, names, measured, device, workers, folder):
+def answered(lines):
+    """The records of a trace that say that a job was answered, by arrival."""
+    found = [json.loads(line) for line in lines if '"kind":"answered"' in line]
+    return sorted(found, key=lambda one: one["at_ns"] - one["latency_ns"])
+
+
+def tell_apart(arm, names, measured, device, workers, trace):
     """The work of each sample; @measured then has what others and chance do to runs."""
     runs = {name: name for name in content.ZOO}
     if arm.work in content.WORKFLOWS:
@@ -158,12 +172,14 @@ def tell_apart(arm, names, measured, device, workers, folder):
         found = re.findall(TASK, path.read_text(encoding="utf-8"))
         runs = {task: run for _, task, run in found}
     curves = {task: measured["models"][run]["devices"][device] for task, run in runs.items()}
-    with open(folder / "rehearsal.jsonl", encoding="utf-8") as lines:
-        return works.tell_apart(works.read_jobs(lines, workers), names, curves)
+    with open(trace, encoding="utf-8") as lines:
+        jobs, loads = works.Trace(lines, workers, runs).last(len(names))
+    works.put_loads(measured["models"], loads)
+    return works.tell_apart(jobs, names, curves)
 
 
-def prepare(place, arm, folder, requests, outside_ms, lengths):
-    """Let Weft measure what @arm serves, and learn from a rehearsal with @requests."""
+def measure_alone(place, arm, folder):
+    """Let Weft measure what @arm serves."""
     [port, metrics] = servers.free_ports(2)
     command = servers.weft_command(place, arm, port, metrics)
     repository = pathlib.Path(command[2])
@@ -174,15 +190,32 @@ def prepare(place, arm, folder, requests, outside_ms, lengths):
     )
     if not done.stdout:
         raise servers.Missing(servers.install.last_line(done.stderr))
-    served = json.loads(done.stdout)["served"]
     folder.mkdir(parents=True, exist_ok=True)
-    pieces, names = rehearse(place, arm, requests, folder, lengths)
     [profile] = (repository / "profiles").glob("*.profile.json")
-    content.demo_repository.put(profile, folder / "learnt.profile.json")
     measured = json.loads(profile.read_text(encoding="utf-8"))
+    return Alone(measured, json.loads(done.stdout)["served"], folder / "served.jsonl", folder)
+
+
+def warming(requests, times, names):
+    """What warms a simulated server up: each kind by itself, often at once, and a rehearsal."""
+    kinds = [simple_of(requests, name) for name in requests.kinds]
+    first = [(REST_S * number, kind) for number, kind in enumerate(kinds) for _ in range(CLIENTS)]
+    since_s = REST_S * len(kinds)
+    asked = [simple_of(requests, name) for name in names]
+    return first + [(since_s + at, name) for at, name in zip(times, asked)]
+
+
+def simple_of(requests, name):
+    return name if requests.arm.work in ("all", "four") else simple(name)
+
+
+def prepare(place, alone, server, requests, outside_ms, lengths):
+    """Rehearse @server, of which @alone was measured before: what it is simulated as."""
+    arm, folder, workers = server.arm, alone.folder, alone.served["workers"]
+    pieces, times, names = rehearse(server, arm, requests, lengths)
+    measured = alone.profile
     [device] = {kind for model in measured["models"].values() for kind in model.get("devices", {})}
-    workers = served["workers"]
-    by_sample = tell_apart(arm, names, measured, device, workers, folder)
+    by_sample = tell_apart(arm, names, measured, device, workers, alone.trace)
     path = folder / "measured.profile.json"
     path.write_text(json.dumps(measured, indent=1), encoding="utf-8")
     memory = content.MEMORY_FOR_FOUR if arm.work == "four" else machine_memory() // workers
@@ -194,9 +227,9 @@ def prepare(place, arm, folder, requests, outside_ms, lengths):
         }},
         "workflows": workflow_documents(arm, pieces, by_sample, folder),
         "profile": "measured.profile.json",
-        "policy": policy_of(place, arm, served), "warmup": "0%",
+        "policy": policy_of(place, arm, alone.served), "warmup": "0%",
     }  # fmt: skip
-    return Model(scenario, folder, outside_ms, lengths.seeds)
+    return Model(scenario, folder, outside_ms, lengths.seeds, warming(requests, times, names))
 
 
 class Arrivals(typing.NamedTuple):
@@ -205,8 +238,8 @@ class Arrivals(typing.NamedTuple):
     items: int  # Of each.
 
 
-def simulate(place, model, seed):
-    """Latencies of the jobs that were answered, as clients would see them."""
+def simulate(place, model, seed, since_s):
+    """Latencies of the jobs that came after @since_s and were answered, as clients see them."""
     trace = model.folder / "simulated.jsonl"
     command = [place.weft, "sim", model.folder / "scenario.json", "--json", "--brief"]
     command += ["--seed", str(seed), "--trace", trace]
@@ -215,14 +248,16 @@ def simulate(place, model, seed):
         raise servers.Missing(servers.install.last_line(done.stderr))
     chance = random.Random(seed)
     with open(trace, encoding="utf-8") as lines:
-        records = [json.loads(line) for line in lines if '"kind":"answered"' in line]
+        records = [one for one in answered(lines)
+                   if one["at_ns"] - one["latency_ns"] >= 1e9 * since_s]  # fmt: skip
     return [one["latency_ns"] / 1e6 + chance.choice(model.outside_ms) for one in records]
 
 
 def predict(place, model, arrivals, deadline_ms):
     """Mean and p99 that the simulator gives for @arrivals, on average over some seeds."""
-    rows = [f"{1000 * at:.6f},{name},{arrivals.items}"
-            for at, name in zip(arrivals.times, arrivals.names)]  # fmt: skip
+    start_s = model.warm[-1][0] + 2 * REST_S
+    asked = [*model.warm, *((start_s + at, name) for at, name in zip(*arrivals[:2]))]
+    rows = [f"{1000 * at:.6f},{name},{arrivals.items}" for at, name in asked]
     (model.folder / "trace.csv").write_text("\n".join(["t_ms,workflow,items", *rows, ""]), "ascii")
     described = {"kind": "trace", "trace": "trace.csv"}
     if deadline_ms:
@@ -230,7 +265,8 @@ def predict(place, model, arrivals, deadline_ms):
     path = model.folder / "scenario.json"
     path.write_text(json.dumps({**model.scenario, "arrivals": described}, indent=1), "utf-8")
     try:
-        runs = [simulate(place, model, seed) for seed in range(1, model.seeds + 1)]
+        seeds = range(1, model.seeds + 1)
+        runs = [simulate(place, model, seed, start_s - REST_S) for seed in seeds]
     except servers.Missing as error:
         return {"prediction": str(error)}
     runs = [run for run in runs if run]

@@ -198,11 +198,13 @@ def mlserver_environment(port, metrics, grpc):
 class Server:
     """A server that runs; it is paused while others are measured."""
 
-    def __init__(self, place, arm, log):
+    def __init__(self, place, arm, log, more=()):
+        """For Weft, with @more words on its command line."""
         self.arm = arm
         self.port, self.metrics, grpc = free_ports(3)
         if arm.peer == "weft":
-            command, environment = weft_command(place, arm, self.port, self.metrics), os.environ
+            command = [*weft_command(place, arm, self.port, self.metrics), *more]
+            environment = os.environ
         elif arm.peer == "triton":
             install.install(place.environments, arm.peer)
             command, environment = triton_command(place, arm, self.port), triton_environment(place)

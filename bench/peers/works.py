@@ -1,13 +1,15 @@
 """What samples take, each by itself: a profile has only the mean over all that it saw.
 
 The time of a model may depend on what it is shown: how large a page is, how long a recording. A
-rehearsal knows which sample each of its jobs was, and its trace has every run, with the others that
-were under way meanwhile. So that the first seconds of a server do not count, which are slower, only
-the last jobs are looked at. A run of a task is taken as
+rehearsal knows which sample each of its jobs was, and its trace has every run, with the others and
+the loads that were under way meanwhile. So that the first seconds of a server do not count, which
+are slower, only the last jobs are looked at. A run of a task is taken as
 
     what its sample takes alone  x  (1 + interference x part of other processors busy)  x  chance
 
-The first becomes the work of the sample's tasks, the others go into the profile.
+and, if it is the first after a load, as something more. What samples take on average goes into the
+profile, and so do interference, chance and loads. What each sample takes in relation to that
+average is the work of its tasks.
 """
 
 import json
@@ -18,7 +20,9 @@ import figures
 
 SHARES = (*[k / 8 for k in range(8)], 15 / 16, 31 / 32, 63 / 64, 127 / 128, 1)
 LEAST = 64  # Runs that quantiles are taken of.
+FEW = 3  # Runs that a mean is taken of.
 INTERFERENCE_MAX = 4.0
+SPREAD = 0.15  # By how much the interference of one task may differ from that of others.
 
 
 class Run(typing.NamedTuple):
@@ -28,10 +32,11 @@ class Run(typing.NamedTuple):
     ms: float
     beside: float  # The part of the other processors that was busy, on average.
     crowded: float  # Threads beyond processors, as a part of these.
+    is_first: bool = False  # After a load of its model.
 
 
 class Busy:
-    """How busy processors are, as time goes on."""
+    """How busy processors are, as time goes on. Whoever loads a model keeps one of them busy."""
 
     def __init__(self, processors):
         self.processors, self.parts, self.at_ns = processors, {}, 0
@@ -45,29 +50,74 @@ class Busy:
             self.crowded_ns += passed_ns * (threads - busy) / self.processors
         self.at_ns = at_ns
 
+    def begin(self, at_ns, key, threads):
+        """From now on @key has @threads. Gives what tells what it will have met."""
+        self.pass_to(at_ns)
+        self.parts[key] = threads
+        return at_ns, self.beside_ns, self.crowded_ns
 
-def read_jobs(lines, processors):
-    """The runs of each job, in the order of arrival."""
-    jobs, started, busy = {}, {}, Busy(processors)
-    for line in lines:
-        record = json.loads(line)
-        job, key = record.get("job"), (record.get("job"), record.get("task"))
-        if record["kind"] == "arrived":
-            jobs[job] = []
-        elif record["kind"] == "started":
-            busy.pass_to(record["at_ns"])
-            busy.parts[record["worker"]] = max(1, record.get("cpu", 0))
-            started[key] = record, busy.beside_ns, busy.crowded_ns
-        elif record["kind"] == "ended" and key in started:
-            busy.pass_to(record["at_ns"])
-            busy.parts.pop(record["worker"], None)
-            begun, beside_ns, crowded_ns = started.pop(key)
-            took_ns = max(1, record["at_ns"] - begun["at_ns"])
-            jobs[job].append(Run(
-                record["task"], begun.get("items", 1), max(1, begun.get("cpu", 0)), took_ns / 1e6,
-                (busy.beside_ns - beside_ns) / took_ns, (busy.crowded_ns - crowded_ns) / took_ns,
-            ))  # fmt: skip
-    return list(jobs.values())
+    def end(self, at_ns, key, begun):
+        """Nanoseconds that @key took since it had @begun, and what it met: beside, crowded."""
+        self.pass_to(at_ns)
+        self.parts.pop(key, None)
+        took_ns = max(1, at_ns - begun[0])
+        return (took_ns, (self.beside_ns - begun[1]) / took_ns,
+                (self.crowded_ns - begun[2]) / took_ns)  # fmt: skip
+
+
+class Trace:
+    """What a trace says of runs and loads; @models has the model of each task."""
+
+    def __init__(self, lines, processors, models):
+        self.busy, self.models = Busy(processors), models
+        self.jobs, self.arrived_ns = {}, []  # Runs of each job, in the order of arrival.
+        self.loads = []  # When each ended, its model, and its milliseconds.
+        self.begun, self.fresh = {}, set()
+        for line in lines:
+            self.add(json.loads(line))
+
+    def add(self, record):
+        kind, at_ns, worker = record["kind"], record["at_ns"], record.get("worker")
+        if kind == "arrived":
+            self.jobs[record["job"]] = []
+            self.arrived_ns.append(at_ns)
+        elif kind == "started":
+            key = record["job"], record["task"]
+            threads = max(1, record.get("cpu", 0))
+            self.begun[key] = record, self.busy.begin(at_ns, worker, threads), self.is_first(record)
+        elif kind == "ended" and (record["job"], record["task"]) in self.begun:
+            self.ended(record)
+        elif kind == "loading":
+            key = worker, record["model"]
+            self.begun[key] = self.busy.begin(at_ns, key, 1)
+        elif kind in ("loaded", "load dropped") and (worker, record["model"]) in self.begun:
+            key = worker, record["model"]
+            took_ns, _, _ = self.busy.end(at_ns, key, self.begun.pop(key))
+            if kind == "loaded":
+                self.loads.append((at_ns, record["model"], took_ns / 1e6))
+                self.fresh.add(key)
+
+    def is_first(self, record):
+        key = record["worker"], self.models.get(record["task"])
+        was_fresh = key in self.fresh
+        self.fresh.discard(key)
+        return was_fresh
+
+    def ended(self, record):
+        begun, since, is_first = self.begun.pop((record["job"], record["task"]))
+        took_ns, beside, crowded = self.busy.end(record["at_ns"], record["worker"], since)
+        self.jobs[record["job"]].append(Run(
+            record["task"], begun.get("items", 1), max(1, begun.get("cpu", 0)), took_ns / 1e6,
+            beside, crowded, is_first,
+        ))  # fmt: skip
+
+    def last(self, count):
+        """The runs of the last @count jobs, and their loads by model."""
+        since_ns, loads = self.arrived_ns[-count], {}
+        for at_ns, model, ms in self.loads:
+            if at_ns >= since_ns:
+                loads.setdefault(model, []).append(ms)
+        return list(self.jobs.values())[-count:], loads
 
 
 def between(points, items):
@@ -80,14 +130,23 @@ def between(points, items):
     return y0 if x0 == x1 else y0 + (y1 - y0) * (items - x0) / (x1 - x0)
 
 
-def alone_ms(curve, run):
-    """What the profile says of @run on an idle machine."""
+def part_items(run):
+    return math.ceil(run.items / run.parts)
+
+
+def points_alone(curve):
+    """Milliseconds by items, on an idle machine."""
     interference = curve.get("interference", 0)
     points = []
     for point in curve["points"]:
         met = (1 + point.get("crowded", 0)) * (1 + interference * point.get("beside", 0))
         points.append((point["items"], point["ms"] / met))
-    return between(sorted(points), math.ceil(run.items / run.parts)) + curve.get("handoff_ms", 0)
+    return sorted(points)
+
+
+def alone_ms(curve, run):
+    """What the profile says of @run on an idle machine."""
+    return between(points_alone(curve), part_items(run)) + curve.get("handoff_ms", 0)
 
 
 def mean(values):
@@ -115,6 +174,15 @@ def means_of(ratios):
     return found
 
 
+def add_points(curve, samples):
+    """A point for every number of items that was run."""
+    points = points_alone(curve)
+    known = {items for items, _ in points}
+    for items in {part_items(run) for runs in samples.values() for run in runs} - known:
+        curve["points"].append({"items": items, "ms": between(points, items)})
+    curve["points"].sort(key=lambda point: point["items"])
+
+
 def mend_parts(curve, ratios):
     """Let points that only parts of split runs have used say what those take.
 
@@ -125,35 +193,79 @@ def mend_parts(curve, ratios):
     parts = {}
     for name, some in ratios.items():
         for run, ratio in some:
-            items = math.ceil(run.items / run.parts)
+            items = part_items(run)
             if run.parts > 1 and items not in whole and any(one.parts == 1 for one, _ in some):
                 parts.setdefault(items, []).append(ratio / means[name])
     for point in curve["points"]:
-        if point["items"] in parts:
-            point["ms"] *= mean(parts[point["items"]])
+        some = parts.get(point["items"], [])
+        if len(some) >= FEW:
+            point["ms"] *= mean(some)
 
 
-def fit(runs, known):
-    """The interference by which runs of equal samples differ least: a line through each of them.
+class Slope(typing.NamedTuple):
+    """A line through what the runs of each sample took, by what was beside them."""
 
-    Parts of a split run are always beside each other: they tell nothing. Without others, it is as
-    @known.
-    """
-    above = below = 0.0
-    whole = {name: [one for one in some if one[0].parts == 1] for name, some in runs.items()}
-    whole = {name: some for name, some in whole.items() if some}
-    for some in whole.values():
-        ratios = [ratio / (1 + run.crowded) for run, ratio in some]
-        besides = [run.beside for run, _ in some]
-        middle, centre = mean(ratios), mean(besides)
-        above += sum((b - centre) * (r / middle) for b, r in zip(besides, ratios))
-        below += sum((b - centre) ** 2 for b in besides)
-    if below == 0:
-        return known
-    slope = above / below
-    centre = mean([run.beside for some in whole.values() for run, _ in some])
-    alone = 1 - slope * centre
+    above: float
+    below: float
+    left: float  # The variance about it.
+    centre: float  # Of what was beside them.
+
+
+def slope_of(curve, samples):
+    """Parts of a split run are always beside each other: they tell nothing."""
+    points = []
+    for runs in samples.values():
+        whole = [run for run in runs if run.parts == 1]
+        ratios = [run.ms / alone_ms(curve, run) / (1 + run.crowded) for run in whole]
+        if whole:
+            middle, centre = mean(ratios), mean([run.beside for run in whole])
+            points += [(run.beside - centre, ratio / middle - 1, run.beside)
+                       for run, ratio in zip(whole, ratios)]  # fmt: skip
+    above, below = sum(x * y for x, y, _ in points), sum(x * x for x, _, _ in points)
+    line = above / below if below > 0 else 0.0
+    left = mean([(y - line * x) ** 2 for x, y, _ in points]) if points else 0.0
+    return Slope(above, below, left, mean([one[2] for one in points]) if points else 0.0)
+
+
+def interference_of(own, common):
+    """By the slope of one task; the fewer runs tell, the more by what tasks have in @common."""
+    weight = own.left / SPREAD**2
+    if own.below + weight == 0:
+        slope = common
+    else:
+        slope = (own.above + weight * common) / (own.below + weight)
+    alone = 1 - slope * own.centre
     return min(max(slope / alone, 0.0), INTERFERENCE_MAX) if alone > 0 else INTERFERENCE_MAX
+
+
+def fit(tasks, curves):
+    """The interference by which runs of equal samples differ least, for each of @curves."""
+    slopes = {task: slope_of(curves[task], samples) for task, samples in tasks.items()}
+    below = sum(slope.below for slope in slopes.values())
+    if below > 0:
+        common = sum(slope.above for slope in slopes.values()) / below
+        for task, slope in slopes.items():
+            curves[task]["interference"] = interference_of(slope, common)
+
+
+def tell_first(curve, samples):
+    """What first runs take longer; gives the others, and first runs without that if alone."""
+    interference = curve.get("interference", 0)
+    longer, counts = [], [0, 0]
+    for runs in samples.values():
+        split = [[calm(run, run.ms, interference) for run in runs if run.is_first == first]
+                 for first in (False, True)]  # fmt: skip
+        counts = [count + len(some) for count, some in zip(counts, split)]
+        if split[0]:
+            longer += [ms - mean(split[0]) for ms in split[1]]
+    if len(longer) >= FEW and counts[0] >= FEW:
+        curve["first_run_ms"] = max(0.0, mean(longer))
+    first_ms = curve.get("first_run_ms", 0)
+    found = {}
+    for name, runs in samples.items():
+        later = [run for run in runs if not run.is_first]
+        found[name] = later or [run._replace(ms=max(run.ms - first_ms, run.ms / 2)) for run in runs]
+    return found
 
 
 def scatter(curve, left):
@@ -168,6 +280,17 @@ def scatter(curve, left):
         point["sd_ms"] = deviation * point["ms"]
 
 
+def put_mean(curve, samples, factor):
+    """Let points say what a run took on average, as a server learns it: @factor times as long."""
+    runs = [run for some in samples.values() for run in some]
+    beside, crowded = mean([run.beside for run in runs]), mean([run.crowded for run in runs])
+    met = (1 + crowded) * (1 + curve.get("interference", 0) * beside)
+    handoff_ms = curve.get("handoff_ms", 0)
+    for point, (_, ms) in zip(curve["points"], points_alone(curve)):
+        longer = max(factor * (ms + handoff_ms) - handoff_ms, factor * ms / 2)
+        point |= {"ms": longer * met, "beside": beside, "crowded": crowded}
+
+
 def by_task(jobs, names):
     """The runs of the last of @jobs, whose samples are @names, by task and sample."""
     found = {}
@@ -180,15 +303,32 @@ def by_task(jobs, names):
 def tell_apart(jobs, names, curves):
     """The work of each sample by task; @curves, by task, then have what is left."""
     works = {name: {} for name in names}
-    for task, samples in by_task(jobs, names).items():
+    tasks = by_task(jobs, names)
+    for task, samples in tasks.items():
+        add_points(curves[task], samples)
+    later = {task: {name: [run for run in runs if not run.is_first] for name, runs in some.items()}
+             for task, some in tasks.items()}  # fmt: skip
+    fit(later, curves)
+    for task, samples in tasks.items():
         curve = curves[task]
-        seen = {name: [(run, run.ms / alone_ms(curve, run)) for run in runs]
-                for name, runs in samples.items()}  # fmt: skip
-        curve["interference"] = fit(seen, curve.get("interference", 0))
+        samples = tell_first(curve, samples)
         mend_parts(curve, ratios_of(curve, samples))
         ratios = ratios_of(curve, samples)
         means = means_of(ratios)
+        whole = mean([means[name] for name, some in ratios.items() for _ in some])
+        is_own = sum(other is curve for other in curves.values()) == 1
+        if is_own:
+            put_mean(curve, samples, whole)
         for name, work in means.items():
-            works[name][task] = work
+            works[name][task] = work / whole if is_own else work
         scatter(curve, [ratio / means[name] for name, some in ratios.items() for _, ratio in some])
     return works
+
+
+def put_loads(models, loads):
+    """Let @models say what loads took, on average: of each of them, or else of all."""
+    every = [ms for some in loads.values() for ms in some]
+    for name, model in models.items():
+        some = loads.get(name, [])
+        if every and model.get("load"):
+            model["load_fixed_ms"] = mean(some if len(some) >= FEW else every)

@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 import unittest
+import unittest.mock
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PEERS = ROOT / "bench/peers"
@@ -171,10 +172,56 @@ def traced(*runs):
 class WorksTest(unittest.TestCase):
     def test_runs_know_what_was_beside_them(self):
         lines = traced(ran("a", 0, 0, 10, "1", items=4), ran("a", 1, 5, 25, "2", cpu=2))
-        [[first], [split]] = works.read_jobs(lines, processors=2)
+        [[first], [split]], loads = works.Trace(lines, processors=2, models={}).last(2)
+        self.assertEqual(loads, {})
         self.assertEqual((first.items, first.parts, first.ms), (4, 1, 10.0))
         self.assertEqual((first.beside, first.crowded), (0.5, 0.25))
         self.assertEqual((split.parts, split.beside, split.crowded), (2, 1.0, 0.125))
+
+    def test_a_load_is_beside_runs_and_makes_the_next_one_the_first(self):
+        about = {"worker": 1, "model": "m"}
+        lines = traced(
+            ran("a", 0, 0, 10, "1"), ran("b", 1, 20, 30, "2"), ran("b", 1, 30, 40, "3"),
+            [{"kind": "loading", "at_ns": 4000000, "job": "1", **about},
+             {"kind": "loaded", "at_ns": 8000000, "job": "1", **about}],
+            [{"kind": "loading", "at_ns": 12000000, "job": "1", **about},
+             {"kind": "load dropped", "at_ns": 50000000, "job": "1", **about}],
+        )  # fmt: skip
+        [[a], [first], [later]], loads = works.Trace(lines, 2, {"a": "n", "b": "m"}).last(3)
+        self.assertEqual(loads, {"m": [4.0]})
+        self.assertEqual((a.beside, a.is_first), (0.4, False))
+        self.assertEqual((first.beside, first.is_first), (1.0, True))
+        self.assertFalse(later.is_first)
+        models = {"m": {"load": 1}, "other": {"load": 1, "load_fixed_ms": 9}, "f": {"load": 0}}
+        works.put_loads(models, loads)
+        self.assertEqual([one.get("load_fixed_ms") for one in models.values()], [4.0, 4.0, None])
+
+    def test_first_runs_count_apart(self):
+        def run(ms, **more):
+            return works.Run("read", 1, 1, ms, 0.0, 0.0, **more)
+
+        later, first = [run(ms) for ms in (9.0, 10.0, 11.0)], [run(14.0, is_first=True)] * 3
+        only = [run(24.0, is_first=True)]
+        curves = {"read": {"points": [{"items": 1, "ms": 5.0}], "first_run_ms": 1.0}}
+        jobs = [[one] for one in later + first + only]
+        found = works.tell_apart(jobs, ["a"] * 6 + ["b"], curves)
+        self.assertAlmostEqual(curves["read"]["first_run_ms"], 4.0)
+        point = curves["read"]["points"][0]["ms"]
+        self.assertAlmostEqual(point, 12.5)  # Three of 10 and one of 20.
+        self.assertAlmostEqual(point * found["a"]["read"], 10.0)
+        self.assertAlmostEqual(point * found["b"]["read"], 20.0)
+
+    def test_few_runs_tell_little_of_interference(self):
+        def runs(task, slope, count):
+            return [[works.Run(task, 1, 1, (10 + i % 3) * (1 + slope * (i % 2)), i % 2, 0.0)]
+                    for i in range(count)]  # fmt: skip
+
+        jobs = runs("often", 0.5, 300) + runs("seldom", 3.0, 6)
+        curves = {task: {"points": [{"items": 1, "ms": 10.0}]} for task in ("often", "seldom")}
+        works.tell_apart(jobs, ["a"] * len(jobs), curves)
+        self.assertAlmostEqual(curves["often"]["interference"], 0.5, delta=0.05)
+        self.assertGreater(curves["seldom"]["interference"], 0.6)
+        self.assertLess(curves["seldom"]["interference"], 2.5)
 
     def test_samples_others_and_chance_are_told_apart(self):
         jobs, names = [], []
@@ -200,12 +247,13 @@ class WorksTest(unittest.TestCase):
         whole = works.Run("read", 6, 1, 60.0, 0.0, 0.0)
         part = works.Run("read", 6, 2, 20.0, 1.0, 0.0)
         other = works.Run("read", 6, 2, 40.0, 1.0, 0.0)
-        points = [{"items": 3, "ms": 30.0}, {"items": 6, "ms": 50.0}]
-        curves = {"read": {"points": points}}
-        found = works.tell_apart([[whole], [part], [other]], ["a", "a", "b"], curves)
-        self.assertAlmostEqual(found["a"]["read"], 1.2)  # Of 50, as it is in one piece.
-        self.assertAlmostEqual(points[0]["ms"] * 1.2, 20.0)
-        self.assertAlmostEqual(points[0]["ms"] * found["b"]["read"], 40.0)
+        curves = {"read": {"points": [{"items": 2, "ms": 20.0}, {"items": 6, "ms": 50.0}]}}
+        jobs = [[whole], [part], [part], [part], [other]]
+        found = works.tell_apart(jobs, ["a", "a", "a", "a", "b"], curves)
+        self.assertEqual([one["items"] for one in curves["read"]["points"]], [2, 3, 6])
+        for run, name in ((whole, "a"), (part, "a"), (other, "b")):
+            alone_ms = works.alone_ms(curves["read"], run)
+            self.assertAlmostEqual(alone_ms * found[name]["read"], run.ms)
 
     def test_work_is_written_into_tasks_of_either_form(self):
         text = "tasks:\n  a: {model: m, in: {}}\n  b:\n    function: f\noutputs:\n  a: {from: b}\n"
@@ -213,6 +261,17 @@ class WorksTest(unittest.TestCase):
         self.assertIn("  a: {work: 2.0000, model: m, in: {}}", own)
         self.assertIn("  b:\n    work: 0.5000\n    function: f\n", own)
         self.assertIn("  a: {from: b}", own)
+
+
+class WarmingTest(unittest.TestCase):
+    def test_a_simulated_server_meets_all_kinds_before_it_is_rehearsed(self):
+        requests = unittest.mock.Mock(kinds={"a.png": 1, "b.png": 2}, arm=Arm("weft", "picture"))
+        found = predict.warming(requests, [0.5, 1.5], ["b.png", "a.png"])
+        names = [name for _, name in found]
+        self.assertEqual(names, ["a-png"] * 4 + ["b-png"] * 4 + ["b-png", "a-png"])
+        rest_s, times = predict.REST_S, [at for at, _ in found]
+        self.assertEqual(times[3:5], [0, rest_s])
+        self.assertEqual(times[8:], [2 * rest_s + 0.5, 2 * rest_s + 1.5])
 
 
 class WeftTest(unittest.TestCase):
