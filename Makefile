@@ -6,6 +6,7 @@ DEMO_SECONDS ?=
 PEERS_OPTIONS ?=
 FUZZ_SECONDS ?= 60
 SOAK_SEEDS ?= 100000
+SOAK_FIRST ?= $(shell date +%s)000
 HOSTILE_SECONDS ?= 3600
 CAMPAIGN_HOSTS ?= 4
 CAMPAIGN_SECONDS ?= 300
@@ -66,9 +67,9 @@ peers: build ## measure Weft beside other servers, which it installs (PEERS_OPTI
 soak: build ## let every allocation fail, then run the swarm over SOAK_SEEDS new seeds
 	@ninja -C build/release test_sim_swarm failing_memory echo_server
 	@WEFT=build/release/bin/weft MEMORY_ALL=1 python3 -B test/integration/test_memory.py
-	@seq 0 1000 $$(($(SOAK_SEEDS) - 1)) | xargs -P $(JOBS) -I DONE sh -c \
+	@first=$(SOAK_FIRST); seq 0 1000 $$(($(SOAK_SEEDS) - 1)) | xargs -P $(JOBS) -I DONE sh -c \
 		'left=$$(($(SOAK_SEEDS) - DONE)); exec build/release/bin/sim/test_swarm \
-			--seeds $$((left < 1000 ? left : 1000)) $$((1000 + DONE))'
+			--seeds $$((left < 1000 ? left : 1000)) $$(('$$first' + DONE))'
 
 hostile: build build/$(HOSTILE_BUILD)/build.ninja ## attack a server for HOSTILE_SECONDS, beside good clients
 	@ninja -C build/$(HOSTILE_BUILD) --quiet weft echo_server
