@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -13,15 +14,54 @@ enum { FILES_MAX = 4096, NAME_BYTES = 160 };
 
 #define ENDING ".ort"
 
+/* What lies beside a model: onnx_model.h. It goes with it. */
+static const char *const besides[] = {".packed", ".turns"};
+
+enum { BESIDES = sizeof(besides) / sizeof(*besides) };
+
 struct file {
     char name[NAME_BYTES];
-    uint64_t bytes;
+    uint64_t bytes; /* With what lies beside it. */
     time_t used;
 };
 
 void onnx_cache_touch(const char *path)
 {
     (void)utimensat(AT_FDCWD, path, NULL, 0); /* Otherwise it only counts as older than it is. */
+}
+
+/* The name of number @index of what lies beside @name. */
+static void name_beside(const char *name, uint32_t index, char out[static NAME_BYTES + 16])
+{
+    (void)snprintf(out, NAME_BYTES + 16, "%.*s%s", NAME_BYTES - 1, name, besides[index]);
+}
+
+static uint64_t bytes_beside(int folder, const char *name)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < BESIDES; i++) {
+        char beside[NAME_BYTES + 16];
+        struct stat status;
+        name_beside(name, i, beside);
+        bytes += fstatat(folder, beside, &status, AT_SYMLINK_NOFOLLOW) == 0
+                     ? (uint64_t)status.st_size
+                     : 0;
+    }
+    return bytes;
+}
+
+/* False if it cannot be removed. */
+static bool remove_file(int folder, const char *name)
+{
+    if (unlinkat(folder, name, 0) != 0) {
+        return false;
+    }
+    for (uint32_t i = 0; i < BESIDES; i++) {
+        char beside[NAME_BYTES + 16];
+        name_beside(name, i, beside);
+        (void)unlinkat(folder, beside, 0); /* It may not be there. */
+    }
+    return true;
 }
 
 static bool read_file(int folder, const char *name, struct file *file_out)
@@ -34,7 +74,7 @@ static bool read_file(int folder, const char *name, struct file *file_out)
         return false;
     }
     memcpy(file_out->name, name, length + 1);
-    file_out->bytes = (uint64_t)status.st_size;
+    file_out->bytes = (uint64_t)status.st_size + bytes_beside(folder, file_out->name);
     file_out->used = status.st_mtime;
     return true;
 }
@@ -55,7 +95,7 @@ static void remove_oldest(
         bytes += files[i].bytes;
     }
     for (uint32_t i = 0; i < count && bytes > bytes_max && files[i].used < before; i++) {
-        bytes -= unlinkat(folder, files[i].name, 0) == 0 ? files[i].bytes : 0;
+        bytes -= remove_file(folder, files[i].name) ? files[i].bytes : 0;
     }
 }
 

@@ -14,9 +14,9 @@ enum { ONNX_CACHE_UNUSED_S = 3600 }; /* What was used since is not removed. */
 void onnx_cache_touch(const char *path);
 
 /*
- * Remove files of @folder until they have @bytes_max at most: those unused for longest first, and
- * none that was used in the last @unused_s seconds. A file that is mapped stays mapped. What cannot
- * be removed stays.
+ * Remove models of @folder, with all that lies beside them, until they have @bytes_max at most:
+ * those unused for longest first, and none that was used in the last @unused_s seconds. A file that
+ * is mapped stays mapped. What cannot be removed stays.
  */
 void onnx_cache_trim(const char *folder, uint64_t bytes_max, int64_t unused_s);
 

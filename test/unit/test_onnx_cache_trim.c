@@ -20,7 +20,8 @@
 enum { FILE_BYTES = 100, PATH_ROOM = 128 };
 
 static char folder[] = "/tmp/weft_trim_XXXXXX";
-static const char *const names[] = {"a.ort", "b.ort", "c.ort", "d.ort", "other.txt"};
+static const char *const names[] = {"a.ort",     "b.ort",        "c.ort",       "d.ort",
+                                    "other.txt", "b.ort.packed", "b.ort.turns", "c.ort.packed"};
 
 static void path_of(const char *name, char *out)
 {
@@ -70,6 +71,22 @@ static int teardown(ATTR_UNUSED void **state)
     return rmdir(folder);
 }
 
+/* Packed weights are as large as the model, and count. */
+static void what_lies_beside_a_model_goes_with_it(ATTR_UNUSED void **state)
+{
+    put("b.ort.packed", 10);
+    put("b.ort.turns", 10);
+    put("c.ort.packed", 10);
+    onnx_cache_trim(folder, 7 * FILE_BYTES, 3600);
+    assert_true(is_there("b.ort"));
+    onnx_cache_trim(folder, 7 * FILE_BYTES - 1, 3600);
+    assert_false(is_there("b.ort"));
+    assert_false(is_there("b.ort.packed"));
+    assert_false(is_there("b.ort.turns"));
+    assert_true(is_there("c.ort")); /* Three files have gone. */
+    assert_true(is_there("c.ort.packed"));
+}
+
 static void what_was_unused_for_longest_goes_first(ATTR_UNUSED void **state)
 {
     onnx_cache_trim(folder, 4 * FILE_BYTES, 3600);
@@ -105,6 +122,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(what_was_unused_for_longest_goes_first, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_lies_beside_a_model_goes_with_it, setup, teardown),
         cmocka_unit_test_setup_teardown(what_was_used_lately_stays, setup, teardown),
         cmocka_unit_test(a_folder_that_is_not_there_is_left_alone),
     };
