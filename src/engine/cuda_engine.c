@@ -168,6 +168,7 @@ static void cuda_destroy(struct engine *base)
         cuda_model_close(&engine->models[i]);
     }
     free(engine->models);
+    free(engine->taken);
     cuda_blocks_close(&engine->blocks);
     cuda_keeper_close(&engine->keeper);
     cuda_pins_close(&engine->pins);
@@ -274,6 +275,7 @@ enum weft_status engine_cuda_create(
     engine->options = *options;
     engine->options.worker_count = options->worker_count == 0 ? 1 : options->worker_count;
     engine->models = memory_zeroed(cuda_place_count(engine) + 1, sizeof(*engine->models));
+    engine->taken = memory_zeroed(BUNDLE_TENSORS_MAX, sizeof(*engine->taken));
     engine->options.graphs_max = options->graphs_max == 0 || options->graphs_max > CUDA_GRAPHS_MAX
                                      ? CUDA_GRAPHS_MAX
                                      : options->graphs_max;
@@ -300,6 +302,7 @@ enum weft_status engine_cuda_create(
     if (status != WEFT_OK) { /* The process that wanted it ends, and the device is free then. */
         cuda_keeper_close(&engine->keeper);
         free(engine->models);
+        free(engine->taken);
         free(engine);
         return status;
     }

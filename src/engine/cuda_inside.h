@@ -48,9 +48,7 @@ struct cuda_model {
 
 /* A graph by its place: cuda_model.graphs of a model. */
 struct cuda_spot {
-    uint32_t place;
-    uint32_t package;
-    uint32_t share;
+    uint32_t place, package, share;
 };
 
 /* A graph that batches would have run, had it been there. */
@@ -98,7 +96,7 @@ struct cuda_batch {
     int64_t run_ns;
     struct weft_error error; /* Of all tasks. */
     uint32_t task_count;
-    struct cuda_task tasks[BATCH_TASKS_MAX];
+    struct cuda_task tasks[]; /* No more than there are: to clear them takes time. */
 };
 
 enum cuda_job_kind { JOB_LOAD, JOB_TRY, JOB_TRIED, JOB_UNLOAD, JOB_SHAPE, JOB_KEEPER };
@@ -136,10 +134,11 @@ struct engine_cuda {
     struct cuda_model *models;  /* Of the first worker, of the second ... each its own. */
     struct cuda_batch *batches; /* In the order they were launched. */
     struct cuda_job *jobs;
-    struct cuda_job *job;    /* The one under way. */
-    struct cuda_job *trials; /* TRY, for the recording thread; the first is under way. */
-    pthread_cond_t changed;  /* Jobs have come, or batches have gone, or it ends. */
-    pthread_cond_t records;  /* There may be something to record, or it ends. */
+    struct cuda_job *job;      /* The one under way. */
+    struct cuda_job *trials;   /* TRY, for the recording thread; the first is under way. */
+    pthread_cond_t changed;    /* Jobs came, a model that leaves is unused, or it ends. */
+    pthread_cond_t records;    /* There may be something to record, or it ends. */
+    struct weft_tensor *taken; /* Room for the inputs of a task while they are bound. */
     bool is_recording;
     const struct cuda_share *recording; /* Where a graph is made that no batch waits for. */
     uint32_t want_count;
@@ -225,10 +224,10 @@ void cuda_graphs_look_ahead(struct engine_cuda *engine);
 /* What runs now may take longer than it would alone. */
 void cuda_batches_disturb(struct engine_cuda *engine);
 
-/* Whether there is nothing to record, wanted or ahead. */
-static inline bool cuda_graphs_are_done(const struct engine_cuda *engine)
+/* Whether there is something to record: wanted; or ahead, which is for when nothing runs. */
+static inline bool cuda_graphs_are_due(const struct engine_cuda *engine)
 {
-    return engine->want_count == 0 && engine->ahead_left == 0;
+    return engine->want_count > 0 || (engine->ahead_left > 0 && engine->batches == NULL);
 }
 
 /* The units, as bits, of the worker of @place. */

@@ -107,17 +107,16 @@ static void take_task(
     const struct cuda_manifest *manifest = &engine->models[batch->place].manifest;
     const struct engine_task *from = &given->tasks[index];
     struct cuda_task *task = &batch->tasks[index];
-    struct weft_tensor *tensors = memory_zeroed(BUNDLE_TENSORS_MAX, sizeof(*tensors));
     uint32_t count = 0;
     const struct task_inputs inputs = {
         .workflow = workflow,
         .task = given->task,
         .given = from,
     };
-    enum weft_status status = task_inputs_take(&inputs, tensors, &count, &task->error);
+    enum weft_status status = task_inputs_take(&inputs, engine->taken, &count, &task->error);
     if (status == WEFT_OK) {
         hold_inputs(task, from);
-        status = bind_inputs(engine, manifest, task, tensors, count);
+        status = bind_inputs(engine, manifest, task, engine->taken, count);
     }
     if (status == WEFT_OK) {
         status = make_output(manifest, task);
@@ -125,15 +124,15 @@ static void take_task(
     if (status != WEFT_OK) {
         task->rows = 0;
     }
-    free(tensors);
 }
 
 struct cuda_batch *cuda_batch_create(struct engine_cuda *engine, const struct engine_batch *given)
 {
     const struct catalogue *catalogue = engine->options.catalogue;
     const struct workflow_task *kind = &catalogue->workflows[given->workflow]->tasks[given->task];
-    struct cuda_batch *batch = memory_zeroed(1, sizeof(*batch));
     ASSERT(given->task_count <= BATCH_TASKS_MAX);
+    struct cuda_batch *batch =
+        memory_zeroed(1, sizeof(*batch) + given->task_count * sizeof(batch->tasks[0]));
     batch->number = given->batch;
     batch->workflow = given->workflow;
     batch->task = given->task;
@@ -170,10 +169,13 @@ void cuda_batch_destroy(struct engine_cuda *engine, struct cuda_batch *batch)
         cuda_shares_give(&engine->shares, batch->share);
     }
     if (batch->place != UINT32_MAX) {
-        engine->models[batch->place].users--;
-        (void)pthread_cond_broadcast(&engine->changed);
+        struct cuda_model *model = &engine->models[batch->place];
+        model->users--;
+        if (model->users == 0 && atomic_load(&model->is_leaving)) {
+            (void)pthread_cond_broadcast(&engine->changed);
+        }
     }
-    if (!cuda_graphs_are_done(engine) || engine->trials != NULL) {
+    if (cuda_graphs_are_due(engine) || engine->trials != NULL) {
         (void)pthread_cond_signal(&engine->records);
     }
     free(batch);
