@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <uv.h>
 
@@ -21,6 +22,7 @@
 
 enum {
     RETRY_MS = 200, /* After a call that failed at once. */
+    START_MS = 50,  /* For news, while a process starts and has soon something to say. */
     RACES_MAX = 8,  /* For names that were free a moment before. */
 };
 
@@ -46,7 +48,9 @@ struct membership {
     struct findings found;
     uv_async_t *signal; /* NULL: there is no runtime. */
     bool is_new;        /* What self says has changed: others should hear of it now. */
+    bool is_shown;      /* The directory has what self said last. */
     bool ends;
+    pthread_cond_t shown; /* It has. */
 
     struct runtime *runtime; /* The rest is of the runtime's thread. */
     struct membership_host host;
@@ -145,6 +149,7 @@ void membership_tell(struct membership *membership, const struct member_editions
     (void)pthread_mutex_lock(&membership->lock);
     membership->self.editions = *editions;
     membership->is_new = true;
+    membership->is_shown = false;
     (void)pthread_mutex_unlock(&membership->lock);
 }
 
@@ -182,13 +187,14 @@ static void on_signal(uv_async_t *signal)
     }
 }
 
-/* What is new? WEFT_LOST also if another holds the name, or its key was removed. */
+/* What is new, within @wait_ms? WEFT_LOST also if another holds the name, or its key was removed.
+ */
 static enum weft_status ask(
-    struct membership *membership, const struct member *self, struct member_list *list,
-    struct weft_error *error)
+    struct membership *membership, const struct member *self, uint32_t wait_ms,
+    struct member_list *list, struct weft_error *error)
 {
     struct directory *directory = membership->options.directory;
-    const enum weft_status status = directory_list(directory, DIRECTORY_KEEP_MS, list, error);
+    const enum weft_status status = directory_list(directory, wait_ms, list, error);
     if (status != WEFT_OK) {
         return status;
     }
@@ -226,6 +232,15 @@ static bool publish(
     return goes_on;
 }
 
+/* The directory has what was said, unless there is more to say already. */
+static void show(struct membership *membership)
+{
+    (void)pthread_mutex_lock(&membership->lock);
+    membership->is_shown = !membership->is_new;
+    (void)pthread_cond_broadcast(&membership->shown);
+    (void)pthread_mutex_unlock(&membership->lock);
+}
+
 static void *be_member(void *argument)
 {
     struct membership *membership = argument;
@@ -238,14 +253,18 @@ static void *be_member(void *argument)
         (void)pthread_mutex_lock(&membership->lock);
         const struct member self = membership->self;
         const bool is_new = membership->is_new;
+        const bool starts = membership->signal == NULL && !member_is_guest(&self);
         membership->is_new = false;
         (void)pthread_mutex_unlock(&membership->lock);
         if (is_new || monotonic_ns() - kept_ns >= DIRECTORY_KEEP_MS * NS_PER_MS) {
             status = directory_keep(membership->options.directory, &self, &error);
             kept_ns = status == WEFT_OK ? monotonic_ns() : 0;
+            if (status == WEFT_OK) {
+                show(membership);
+            }
         }
         if (status == WEFT_OK) {
-            status = ask(membership, &self, list, &error);
+            status = ask(membership, &self, starts ? START_MS : DIRECTORY_KEEP_MS, list, &error);
         }
         goes_on = publish(membership, status, list, &error);
         if (status != WEFT_OK && goes_on) {
@@ -379,8 +398,19 @@ static enum weft_status join(struct membership *membership, struct weft_error *e
     return status;
 }
 
+/* Its waits are measured by the clock of monotonic_ns(). */
+static void open_condition(pthread_cond_t *condition)
+{
+    pthread_condattr_t attributes;
+    (void)pthread_condattr_init(&attributes);
+    (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(condition, &attributes);
+    (void)pthread_condattr_destroy(&attributes);
+}
+
 static void release(struct membership *membership)
 {
+    (void)pthread_cond_destroy(&membership->shown);
     (void)pthread_mutex_destroy(&membership->lock);
     free(membership->incarnations);
     free(membership->titles);
@@ -399,6 +429,7 @@ enum weft_status membership_open(
     membership->titles = memory_zeroed(options->node_count + 1, NAME_BYTES_MAX);
     membership->taken = memory_zeroed(1, sizeof(*membership->taken));
     (void)pthread_mutex_init(&membership->lock, NULL);
+    open_condition(&membership->shown);
     enum weft_status status = join(membership, error);
     *membership->taken = membership->found;
     for (uint32_t i = 0; i < options->node_count; i++) {
@@ -451,6 +482,17 @@ uint64_t membership_incarnation(const struct membership *membership)
     return membership->self.incarnation;
 }
 
+/* With the lock. Not for ever: where the directory is away, it is heard of later. */
+static void wait_until_shown(struct membership *membership)
+{
+    const int64_t end_ns = monotonic_ns() + DIRECTORY_LEASE_MS * NS_PER_MS;
+    const struct timespec end = {.tv_sec = end_ns / NS_PER_S, .tv_nsec = end_ns % NS_PER_S};
+    int failed = 0;
+    while (!membership->is_shown && failed == 0) {
+        failed = pthread_cond_timedwait(&membership->shown, &membership->lock, &end);
+    }
+}
+
 void membership_attach(
     struct membership *membership, struct runtime *runtime, const char *address, const char *http,
     const struct membership_host *host)
@@ -468,7 +510,9 @@ void membership_attach(
     (void)snprintf(membership->self.http, sizeof(membership->self.http), "%s", http);
     membership->signal = signal;
     membership->is_new = true;
+    membership->is_shown = false;
     (void)uv_async_send(signal); /* There may be news already. */
+    wait_until_shown(membership);
     (void)pthread_mutex_unlock(&membership->lock);
 }
 

@@ -70,7 +70,8 @@ uint64_t membership_incarnation(const struct membership *membership);
 
 /*
  * Others may reach @runtime, which hosts this node, at @address, and clients at @http; it is told
- * of them from now on. Its loop must run.
+ * of them from now on. Its loop must run. Whoever joins after this call sees them, and what was
+ * told of editions before, unless the directory is away for seconds.
  */
 void membership_attach(
     struct membership *membership, struct runtime *runtime, const char *address, const char *http,

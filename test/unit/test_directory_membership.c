@@ -136,6 +136,8 @@ static void open_site(uint32_t node)
     const struct membership_host host = {.context = site, .on_lost = on_lost, .on_drain = on_drain};
     assert_int_equal(runtime_create(&options, &site->runtime, &error), WEFT_OK);
     (void)snprintf(address, sizeof(address), "127.0.0.1:%u", runtime_port(site->runtime));
+    const struct member_editions editions = {.serving = "everything"};
+    membership_tell(site->membership, &editions);
     membership_attach(site->membership, site->runtime, address, "http://x", &host);
     assert_int_equal(pthread_create(&site->thread, NULL, run_site, site), 0);
 }
@@ -169,6 +171,26 @@ static void members_come_and_go(ATTR_UNUSED void **state)
     close_site(1);
     close_site(0);
     membership_close(NULL);
+}
+
+/* One that starts when another says that it is ready takes over what that serves. */
+static void who_is_ready_is_seen_by_those_who_join(ATTR_UNUSED void **state)
+{
+    for (uint32_t i = 0; i < 4; i++) {
+        struct weft_error error;
+        const struct directory_options directory = {.where = where};
+        struct site other = {.node = 1};
+        open_site(0);
+        assert_int_equal(directory_open(&directory, &other.directory, &error), WEFT_OK);
+        assert_int_equal(join(&other, /* agreement */ 7, &error), WEFT_OK);
+        const struct member *seen = member_find(membership_list(other.membership), "a");
+        assert_non_null(seen);
+        assert_string_equal(seen->http, "http://x");
+        assert_string_equal(seen->editions.serving, "everything");
+        membership_close(other.membership);
+        directory_destroy(other.directory);
+        close_site(0);
+    }
 }
 
 static void another_fleet_or_catalogue_is_refused(ATTR_UNUSED void **state)
@@ -331,6 +353,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(members_come_and_go, new_folder),
+        cmocka_unit_test_setup(who_is_ready_is_seen_by_those_who_join, new_folder),
         cmocka_unit_test_setup(another_fleet_or_catalogue_is_refused, new_folder),
         cmocka_unit_test_setup(members_without_names_take_any_that_is_free, new_folder),
         cmocka_unit_test_setup(a_guest_is_known_but_no_member, new_folder),
