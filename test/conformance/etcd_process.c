@@ -20,23 +20,36 @@
 
 #include "client/http_call.h"
 
-enum { WAITS_MAX = 300, WAIT_MS = 100, TEXT_BYTES = 160 };
+enum { WAITS_MAX = 600, WAIT_MS = 100, TEXT_BYTES = 160 };
+enum { PORT_FIRST = 20000, PORTS = 12000, PORTS_APART = 101 }; /* Processes begin apart. */
 
 bool etcd_is_installed(void)
 {
     return access("/usr/bin/etcd", X_OK) == 0;
 }
 
+/* A port on which nothing listens, another one each time. Below those that the system gives to
+ * whoever asks for any: nothing else takes it before etcd has started, or while it is away. */
 static uint16_t free_port(void)
 {
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t bytes = sizeof(address);
-    const int socket_number = socket(AF_INET, SOCK_STREAM, 0);
-    assert_true(socket_number >= 0);
-    assert_int_equal(bind(socket_number, (struct sockaddr *)&address, sizeof(address)), 0);
-    assert_int_equal(getsockname(socket_number, (struct sockaddr *)&address, &bytes), 0);
-    assert_int_equal(close(socket_number), 0);
-    return ntohs(address.sin_port);
+    static uint32_t tried;
+    for (;;) {
+        const uint32_t at = ((uint32_t)getpid() * PORTS_APART + tried++) % PORTS;
+        const struct sockaddr_in address = {
+            .sin_family = AF_INET,
+            .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+            .sin_port = htons((uint16_t)(PORT_FIRST + at)),
+        };
+        const int socket_number = socket(AF_INET, SOCK_STREAM, 0);
+        assert_true(socket_number >= 0);
+        const bool is_free =
+            bind(socket_number, (const struct sockaddr *)&address, sizeof(address)) == 0;
+        assert_int_equal(close(socket_number), 0);
+        if (is_free) {
+            return ntohs(address.sin_port);
+        }
+        assert_true(tried < PORTS);
+    }
 }
 
 static void be_etcd(const struct etcd_processes *etcd, uint32_t index)

@@ -16,6 +16,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "integra
 
 import clustered  # noqa: E402
 from operated import LIBRARY, LIMIT, WEFT  # noqa: E402
+from ports import free_ports  # noqa: E402
 
 TEXT = pathlib.Path("docs/CLUSTER.md").read_text(encoding="utf-8")
 
@@ -57,7 +58,7 @@ class Page(unittest.TestCase):
         holder = tempfile.TemporaryDirectory()
         self.addCleanup(holder.cleanup)
         self.root = pathlib.Path(holder.name)
-        ports = clustered.free_ports(3)
+        ports = free_ports(3)
         self.ports = {f"127.0.0.1:{8000 + i}": f"127.0.0.1:{port}" for i, port in enumerate(ports)}
         self.environment = dict(
             os.environ,

@@ -5,7 +5,6 @@ import json
 import pathlib
 import re
 import shutil
-import socket
 import subprocess
 import tempfile
 import threading
@@ -14,6 +13,7 @@ import urllib.request
 
 import onnx_models
 from operated import LIMIT, WEFT, Server
+from ports import free_ports
 
 WIDTH = 256
 WORKFLOW = f"""workflow: twice
@@ -113,6 +113,17 @@ class Cluster:
             for other in names:
                 if other != name:
                     self.nodes[name].logged(f"event=member node={other} ")
+
+    def wait_until_connected(self, *names):
+        """Until each of @names has heard of the workers of all of them."""
+        end = time.monotonic() + LIMIT
+        for name in names:
+            heard = set()
+            while len(heard) < len(names):
+                if time.monotonic() > end:
+                    raise AssertionError(f"{name} has heard only of {heard}")
+                workers = json.loads(self.nodes[name].ask("GET", "/v2/cluster")[2])["workers"]
+                heard = {one["node"] for one in workers if one["incarnation"] > 0}
 
 
 def request(value):
@@ -234,16 +245,6 @@ def busy_seconds(server):
             r'weft_worker_busy_seconds_total\{worker="(\d+)"\} (\S+)', server.metrics()
         )
     }
-
-
-def free_ports(count):
-    sockets = [socket.socket() for _ in range(count)]
-    for one in sockets:
-        one.bind(("127.0.0.1", 0))
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports
 
 
 class Etcd:

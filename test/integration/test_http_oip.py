@@ -18,6 +18,7 @@ import time
 import unittest
 
 from echoing import WEFT, Server, ask, binary, fp32, texts, trusting
+from ports import free_ports
 
 DEMO = "scenarios/demo/demo.yaml"
 
@@ -37,13 +38,6 @@ TYPES = [
     ("FP32", [0.25, -1e10], "f"),
     ("FP64", [0.1, -1e300], "d"),
 ]
-
-
-def fifo():
-    """A port that is free now."""
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return sock.getsockname()[1]
 
 
 class Contents(unittest.TestCase):
@@ -359,7 +353,7 @@ class Ends(unittest.TestCase):
             self.assertIn('weft_requests_refused_total{model="slow",version="1"} 1\n', text)
 
     def test_killed_and_started_again_on_the_same_port(self):
-        port = fifo()
+        [port] = free_ports(1)
         for _ in range(2):
             process = self.serve("--http", f"127.0.0.1:{port}", "--metrics", "none")
             with socket.create_connection(("127.0.0.1", port), timeout=30) as sock:
