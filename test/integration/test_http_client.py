@@ -13,6 +13,7 @@ import tempfile
 import time
 import unittest
 
+import signals
 from echoing import WEFT, Server
 
 LIMIT = 60
@@ -188,7 +189,8 @@ class Bench(Client):
             [WEFT, "bench", self.url, "echo", "--seconds", "60", "--warmup", "0"],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
-        time.sleep(1)
+        signals.wait_until_caught(process, signal.SIGINT)
+        time.sleep(1)  # Some answers have come.
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=LIMIT)
         self.assertEqual((process.returncode, err), (0, ""))
