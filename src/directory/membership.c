@@ -477,6 +477,13 @@ const struct member_list *membership_list(const struct membership *membership)
     return &membership->taken->list;
 }
 
+void membership_copy(struct membership *membership, struct member_list *list_out)
+{
+    (void)pthread_mutex_lock(&membership->lock);
+    *list_out = membership->found.list;
+    (void)pthread_mutex_unlock(&membership->lock);
+}
+
 uint64_t membership_incarnation(const struct membership *membership)
 {
     return membership->self.incarnation;

@@ -80,6 +80,9 @@ void membership_attach(
 /* Who was there when the name was first held, the process itself included. Borrowed. */
 const struct member_list *membership_list(const struct membership *membership);
 
+/* Who is there, as the directory said last. From any thread. */
+void membership_copy(struct membership *membership, struct member_list *list_out);
+
 /* Let all members hear what this process says of editions from now on. */
 void membership_tell(struct membership *membership, const struct member_editions *editions);
 

@@ -465,16 +465,22 @@ enum weft_status fetch_missing(const struct fetch_options *options, struct weft_
     struct fetch fetch = {.options = options};
     clustered_name(options->where, fetch.self);
     fetch.items = memory_zeroed(OFFERED_FILES_MAX + 1, sizeof(*fetch.items));
-    enum weft_status status = directory_open(&options->where->directory, &directory, error);
-    if (status == WEFT_OK) {
-        status = list_members(&fetch, directory, list, error);
+    enum weft_status status = WEFT_OK;
+    if (options->membership != NULL) {
+        membership_copy(options->membership, list);
+    } else {
+        status = directory_open(&options->where->directory, &directory, error);
+        if (status == WEFT_OK) {
+            status = list_members(&fetch, directory, list, error);
+        }
     }
     if (status == WEFT_OK) {
         status = trust_create(&options->where->trust, &trust, error);
     }
     if (status == WEFT_OK && has_any(&fetch, list)) {
         fetch.trust = trust;
-        status = fetch_as_guest(&fetch, directory, list, error);
+        status = options->membership != NULL ? fetch_from_any(&fetch, list, error)
+                                             : fetch_as_guest(&fetch, directory, list, error);
     }
     if ((status == WEFT_IO || status == WEFT_EXISTS) && has_settings(options->folder) &&
         options->under == NULL) {

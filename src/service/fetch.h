@@ -24,7 +24,8 @@ struct fetch_options {
     enum fetch_kinds kinds;
     const char *token_file; /* Of servers that ask their clients for one. NULL: they do not. */
     struct log *log;        /* NULL: none. */
-    const char *under;      /* Only files below this, such as "MODEL/2/". NULL: all. */
+    struct membership *membership; /* Of the node that asks. NULL: it is none yet, but a guest. */
+    const char *under;             /* Only files below this, such as "MODEL/2/". NULL: all. */
 };
 
 /* "models", "all" or "none"; NULL is "models". Errors: WEFT_INVALID. */

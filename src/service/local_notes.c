@@ -92,6 +92,19 @@ void local_notes_start(struct local_notes *notes, struct measure_request *reques
     request->context = notes;
 }
 
+void local_notes_read(void *context, const char *name, uint32_t index, uint32_t count)
+{
+    struct local_notes *notes = context;
+    const struct log_field fields[] = {log_number("of", count)};
+    if (!notes->is_silent) {
+        notes->progress.label = name;
+        progress_show(&notes->progress, index, count);
+    }
+    if (index == 0 && !notes->progress.is_watched) {
+        log_say(notes->log, LOG_INFO, "reading models", 1, fields);
+    }
+}
+
 void local_notes_end(struct local_notes *notes)
 {
     progress_clear(&notes->progress);

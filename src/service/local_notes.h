@@ -18,6 +18,9 @@ struct local_notes {
 /* Start the bar, and let @request tell of itself; @notes must live as long as it. */
 void local_notes_start(struct local_notes *notes, struct measure_request *request);
 
+/* The file of a model is about to be read; @notes is a struct local_notes. */
+void local_notes_read(void *notes, const char *name, uint32_t index, uint32_t count);
+
 /* Remove the bar. */
 void local_notes_end(struct local_notes *notes);
 

@@ -65,6 +65,10 @@ enum weft_status local_repository_open(
     local->index.log = log;
     local->rollout = rollout_create(&local->index, &local->artifacts);
     local->index.rollout = local->rollout;
+    if (repository->settings.is_member) { /* While no client waits for this thread. */
+        rollout_read(local->rollout, local_notes_read, &notes);
+        local_notes_end(&notes);
+    }
     local->shown = local_index_parts(&local->index);
     return WEFT_OK;
 }

@@ -53,6 +53,7 @@ static enum weft_status get_files(
     struct fetch_options options = *preparation->fetch;
     name_folder(preparation, item, folder, sizeof(folder));
     options.under = folder;
+    options.membership = preparation->membership;
     const enum weft_status status = fetch_missing(&options, error);
     if (status == WEFT_OK && access(path, R_OK) != 0) {
         return error_set(error, WEFT_IO, "no member gives %smodel.onnx", folder);
@@ -108,5 +109,17 @@ void preparation_run(void *argument)
                 &preparation->error, preparation->status, "model '%s': %.180s",
                 measured->repository->catalogue->models[item->model], error.message);
         }
+    }
+}
+
+void preparation_hash_all(void *argument)
+{
+    struct preparation *preparation = argument;
+    for (uint32_t i = 0; i < preparation->count; i++) {
+        struct prepared_model *item = &preparation->items[i];
+        item->hash = 0;
+        (void)preparation_hash(
+            preparation->measured->repository, item->model, item->version, &item->hash,
+            /* error */ NULL);
     }
 }

@@ -8,6 +8,7 @@
 #include "service/measure_repository.h"
 
 struct fetch_options;
+struct membership;
 
 /* One model of it. */
 struct prepared_model {
@@ -20,6 +21,7 @@ struct prepared_model {
 struct preparation {
     const struct measured *measured;   /* Borrowed, like the next. */
     const struct fetch_options *fetch; /* NULL: what is missing is missing. */
+    struct membership *membership;     /* Of this node; as in struct fetch_options. */
     void *context;                     /* Of those who wait for it. */
     uint32_t count;
     struct prepared_model items[MODELS_MAX];
@@ -34,5 +36,8 @@ enum weft_status preparation_hash(
 
 /* Do it; takes a struct preparation. From any thread. */
 void preparation_run(void *preparation);
+
+/* The same, only to fill in hashes: 0 where a file cannot be read. */
+void preparation_hash_all(void *preparation);
 
 #endif /* SERVICE_PREPARATION_H */

@@ -44,6 +44,22 @@ struct rollout *rollout_create(struct local_index *index, struct artifacts *arti
     return rollout;
 }
 
+void rollout_read(
+    struct rollout *rollout,
+    void (*on_model)(void *context, const char *name, uint32_t index, uint32_t count),
+    void *context)
+{
+    const struct repository *repository = rollout_repository(rollout);
+    const uint32_t count = repository->catalogue->model_count;
+    for (uint32_t i = 0; i < count; i++) {
+        if (edition_has_versions(repository, i)) {
+            on_model(context, repository->catalogue->models[i], i, count);
+            (void)preparation_hash(
+                repository, i, repository->files[i].version, &rollout->hashes[i], NULL);
+        }
+    }
+}
+
 void rollout_destroy(struct rollout *rollout)
 {
     if (rollout != NULL) {
@@ -201,6 +217,7 @@ static struct preparation *list_unknown(struct rollout *rollout, const struct ed
     preparation->context = rollout;
     preparation->measured = rollout->index->measured;
     preparation->fetch = rollout->fetch;
+    preparation->membership = rollout->membership;
     for (uint32_t i = 0; i < repository->catalogue->model_count; i++) {
         if (edition_has_versions(repository, i) && !rollout_knows(rollout, edition, i)) {
             preparation->items[preparation->count++] = (struct prepared_model){
@@ -265,28 +282,65 @@ static void propose(struct rollout *rollout, struct edition *edition)
     rollout->retry_ns = 0;
 }
 
-/* Versions that were in the folder at the start and are newer than those of the cluster come next.
+/* What was in the folder at the start has hashes now: offer it. On the runtime's thread again. */
+static void on_hashed(void *argument)
+{
+    struct preparation *preparation = argument;
+    struct rollout *rollout = preparation->context;
+    const struct edition *newest = rollout_find(rollout, rollout->said.newest);
+    rollout->is_hashing = false;
+    if (rollout->index->runtime == NULL || rollout->membership == NULL) {
+        free(preparation);
+        return;
+    }
+    if (newest == NULL || rollout->said.serves != newest->number) {
+        rollout->has_offered = false; /* There was a change meanwhile: after it. */
+    } else {
+        struct edition next = *newest;
+        for (uint32_t i = 0; i < preparation->count; i++) {
+            const struct prepared_model *item = &preparation->items[i];
+            struct edition_model *model = &next.models[item->model];
+            if (item->hash != 0 && item->version > model->version) {
+                *model = (struct edition_model){.version = item->version, .hash = item->hash};
+            }
+        }
+        if (!edition_is_same(&next, newest, rollout_repository(rollout))) {
+            propose(rollout, &next);
+        }
+    }
+    free(preparation);
+    look_later(rollout);
+}
+
+/*
+ * Versions that were in the folder at the start and are newer than those of the cluster come next,
+ * once their files have been read, beside the runtime's thread.
  */
 static void offer_own(struct rollout *rollout)
 {
     const struct repository *repository = rollout_repository(rollout);
     const struct edition *newest = rollout_find(rollout, rollout->said.newest);
-    if (rollout->has_offered || newest == NULL || rollout->said.serves != newest->number) {
+    if (rollout->has_offered || rollout->is_hashing || newest == NULL ||
+        rollout->said.serves != newest->number) {
         return;
     }
-    struct edition next = *newest;
+    struct preparation *own = memory_zeroed(1, sizeof(*own));
+    own->measured = rollout->index->measured;
+    own->context = rollout;
     rollout->has_offered = true;
     for (uint32_t i = 0; i < repository->catalogue->model_count; i++) {
         const uint32_t version = repository->files[i].version;
-        if (edition_has_versions(repository, i) && version > next.models[i].version &&
-            rollout->index->measured->looks[i].fault[0] == '\0' &&
-            preparation_hash(repository, i, version, &next.models[i].hash, NULL) == WEFT_OK) {
-            next.models[i].version = version;
+        if (edition_has_versions(repository, i) && version > newest->models[i].version &&
+            rollout->index->measured->looks[i].fault[0] == '\0') {
+            own->items[own->count++] = (struct prepared_model){.model = i, .version = version};
         }
     }
-    if (!edition_is_same(&next, newest, repository)) {
-        propose(rollout, &next);
+    if (own->count == 0) {
+        free(own);
+        return;
     }
+    rollout->is_hashing = true;
+    runtime_work(rollout->index->runtime, preparation_hash_all, on_hashed, own);
 }
 
 static void look(struct rollout *rollout)
@@ -368,7 +422,8 @@ static void describe(const struct rollout *rollout, uint32_t number, struct edit
             continue;
         }
         model->version = repository->files[i].version;
-        if (rollout->membership != NULL) { /* What cannot be read has a hash of 0. */
+        model->hash = rollout->hashes[i];
+        if (rollout->membership != NULL && model->hash == 0) { /* What cannot be read keeps it. */
             (void)preparation_hash(repository, i, model->version, &model->hash, NULL);
         }
     }
@@ -448,6 +503,7 @@ enum weft_status rollout_join(
     rollout->fetch = fetch;
     memset(&rollout->told, 0, sizeof(rollout->told));
     describe(rollout, OWN, &own);
+    memset(rollout->hashes, 0, sizeof(rollout->hashes)); /* For one life: files may be replaced. */
     start(rollout, &own); /* Its files are known here: what is the same need not be looked at. */
     for (uint32_t i = 0; i < list->count && status == WEFT_OK; i++) {
         const struct member *member = &list->items[i];

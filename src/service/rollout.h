@@ -23,6 +23,15 @@ struct rollout;
 /* Of the repository of @index, whose models @artifacts are; both are borrowed. */
 struct rollout *rollout_create(struct local_index *index, struct artifacts *artifacts);
 
+/*
+ * Read the files of all models, so that a cluster that is joined next can be told of them without
+ * waiting. That takes a while: @on_model is told before each.
+ */
+void rollout_read(
+    struct rollout *rollout,
+    void (*on_model)(void *context, const char *name, uint32_t index, uint32_t count),
+    void *context);
+
 /* NULL is allowed. */
 void rollout_destroy(struct rollout *rollout);
 

@@ -25,11 +25,13 @@ struct rollout {
     struct member_editions told; /* The same, as it was last told to others. */
     char note[MEMBER_NOTE_BYTES];
     struct model_set withdrawn;      /* From the nodes. */
+    uint32_t hashes[MODELS_MAX];     /* Of files as found at the start; 0: not read, or not yet. */
     struct preparation *preparation; /* Under way for `wanted`; NULL: none. */
     struct edition wanted;
     int64_t retry_ns;
     bool is_due;                /* A look. */
-    bool has_offered;           /* Newer versions that were there at the start. */
+    bool has_offered;           /* Newer versions that were there at the start, */
+    bool is_hashing;            /* or it is about to: they are being read. */
     struct member_list *list;   /* As last heard. */
     struct edition_said *other; /* What those others say, */
     uint32_t other_count;       /* so many. */

@@ -156,9 +156,13 @@ class Versions(unittest.TestCase):
     def test_a_version_on_one_node_comes_to_all_under_load(self):
         clients = Clients(self.nodes.values())
         clients.wait_for(1)
+        names = self.cluster.root / "members"
+        guests = sorted(path.name for path in names.glob("**/~*"))
         write_version(self.cluster.folder_of("b"), 2, scale(2))
         status, text = self.load("b")
         self.assertEqual(status, 200, text)
+        # Members fetch under their own names: none has joined as a guest for it.
+        self.assertEqual(sorted(path.name for path in names.glob("**/~*")), guests)
         self.assertEqual(
             json.loads(text),
             {"edition": 1, "members": [{"node": "a", "holds": 1}, {"node": "c", "holds": 1}]},
