@@ -52,6 +52,9 @@ static void on_poll(uv_poll_t *poll, int status, int events)
     struct framed *framed = poll->data;
     (void)status; /* What is wrong with the socket is said when it is read. */
     framed->reads_more = framed->reads_more || events != UV_WRITABLE;
+    if (framed->reads_more) {
+        stream_note_socket(framed->stream);
+    }
     pump(framed);
 }
 
@@ -182,8 +185,15 @@ void framed_flush(struct framed *framed)
     }
 }
 
-/* Something has come to the inlet, or there is room in the outlet. */
-static void on_lane_ready(void *context)
+static void on_inlet_ready(void *context)
+{
+    struct framed *framed = context;
+    framed->reads_more = true;
+    pump(framed);
+}
+
+/* There is room in the outlet, or it is over: UCX is still at work. */
+static void on_outlet_ready(void *context)
 {
     struct framed *framed = context;
     framed->reads_more = true;
@@ -192,7 +202,7 @@ static void on_lane_ready(void *context)
 
 const uint8_t *framed_open_inlet(struct framed *framed, struct ucx *ucx)
 {
-    struct ucx_inlet *inlet = ucx_inlet_create(ucx, on_lane_ready, framed);
+    struct ucx_inlet *inlet = ucx_inlet_create(ucx, on_inlet_ready, framed);
     if (inlet == NULL) {
         return NULL;
     }
@@ -204,7 +214,7 @@ bool framed_open_outlet(
     struct framed *framed, struct ucx *ucx, const uint8_t *address, const uint8_t *token)
 {
     ASSERT(framed->out_at == framed->out_count && framed->data_count == 0);
-    struct ucx_outlet *outlet = ucx_outlet_create(ucx, address, token, on_lane_ready, framed);
+    struct ucx_outlet *outlet = ucx_outlet_create(ucx, address, token, on_outlet_ready, framed);
     if (outlet != NULL) {
         stream_use_outlet(framed->stream, outlet);
     }

@@ -32,6 +32,7 @@ struct stream {
     struct rings *rings; /* NULL: none, or the other side has not passed them yet. */
 
     struct ucx_inlet *inlet; /* NULL: what comes is read from the socket. */
+    bool has_beside;         /* Something has come there that was not looked at. */
     struct ucx_outlet *outlet;
     char cause[CAUSE_BYTES];
 };
@@ -103,6 +104,12 @@ struct stream *stream_create_shared(const struct trust *trust, int socket, bool 
 void stream_use_inlet(struct stream *stream, struct ucx_inlet *inlet)
 {
     stream->inlet = inlet;
+    stream->has_beside = true; /* It may have been read with what came before. */
+}
+
+void stream_note_socket(struct stream *stream)
+{
+    stream->has_beside = true;
 }
 
 void stream_use_outlet(struct stream *stream, struct ucx_outlet *outlet)
@@ -287,9 +294,10 @@ static ptrdiff_t inlet_read(struct stream *stream, void *bytes, size_t room)
     if (got < 0) {
         note_cause(stream, "a message of UCX is missing");
     }
-    if (got != 0) {
+    if (got != 0 || !(stream->has_beside || stream_has_bytes(stream))) {
         return got;
     }
+    stream->has_beside = false;
     const ptrdiff_t beside = socket_read(stream, &byte, 1);
     if (beside > 0) {
         note_cause(stream, "bytes beside UCX");

@@ -67,6 +67,9 @@ bool stream_has_news(const struct stream *stream);
  */
 bool stream_wants_to_write(const struct stream *stream, bool has_output);
 
+/* The socket can be read, or is over: where there is an inlet it is not looked at without. */
+void stream_note_socket(struct stream *stream);
+
 /* Send what waits, as far as there is room. False if the stream is over. */
 bool stream_flush(struct stream *stream);
 

@@ -52,6 +52,7 @@ struct ucx_inlet {
     uint8_t token[UCX_TOKEN_BYTES];
     uint64_t sequence; /* Of the next message. */
     bool is_broken;    /* One is missing. */
+    bool has_news;     /* Of which its owner was not told. */
     struct packet *first;
     struct packet *last;
 };
@@ -81,6 +82,8 @@ struct ucx {
     void *context;
     void *worker;
     struct ucx_inlet *inlets;
+    uint32_t news_count; /* Of inlets that have some. */
+    bool is_armed;       /* It says when there is something to do. */
     uint64_t held_bytes;
     struct packet *spares; /* Wide ones: the system takes its time to give and take large memory. */
     uint32_t spare_count;
@@ -152,6 +155,19 @@ static int hold(struct ucx_inlet *inlet, void *data, size_t bytes, bool is_lent)
     return is_lent ? UCX_IN_PROGRESS : UCX_OK;
 }
 
+/* Its owner is told after UCX has returned: it may send, and close the inlet. */
+static void note_news(struct ucx_inlet *inlet)
+{
+    inlet->ucx->news_count += inlet->has_news ? 0 : 1;
+    inlet->has_news = true;
+}
+
+static void forget_news(struct ucx_inlet *inlet)
+{
+    inlet->ucx->news_count -= inlet->has_news ? 1 : 0;
+    inlet->has_news = false;
+}
+
 /* A message has come, from anywhere. */
 static int on_message(
     void *argument, const void *header, size_t header_bytes, void *data, size_t bytes,
@@ -174,11 +190,26 @@ static int on_message(
         inlet->sequence++;
         said = hold(inlet, data, bytes, (received->attributes & UCX_RECEIVED_DATA) != 0);
     }
-    inlet->ready(inlet->context);
+    note_news(inlet);
     return said;
 }
 
-/* Let UCX work. Whether there may be more to do. */
+/* Tell the owners of inlets what has come. Whether there was anything. */
+static bool deliver(struct ucx *ucx)
+{
+    const bool has_news = ucx->news_count > 0;
+    while (ucx->news_count > 0) { /* From the first each time: any of them may be gone now. */
+        struct ucx_inlet *inlet = ucx->inlets;
+        while (!inlet->has_news) {
+            inlet = inlet->next;
+        }
+        forget_news(inlet);
+        inlet->ready(inlet->context);
+    }
+    return has_news;
+}
+
+/* Let UCX work, and hand over what came. Whether there may be more to do. */
 static bool turn(struct ucx *ucx)
 {
     uint32_t count = 0;
@@ -186,7 +217,8 @@ static bool turn(struct ucx *ucx)
            ucx->library->worker_progress(ucx->worker) > 0) {
         count++;
     }
-    return count == TURN_MAX || ucx->held_bytes >= HELD_BYTES_MAX;
+    const bool has_more = count == TURN_MAX || ucx->held_bytes >= HELD_BYTES_MAX;
+    return deliver(ucx) || has_more; /* Who was told something may have more to do. */
 }
 
 static void on_idle(uv_idle_t *idle)
@@ -198,16 +230,25 @@ static void on_idle(uv_idle_t *idle)
 static void on_prepare(uv_prepare_t *prepare)
 {
     struct ucx *ucx = prepare->data;
-    if (turn(ucx) || ucx->library->worker_arm(ucx->worker) == UCX_ERROR_BUSY) {
+    if (ucx->is_armed) {
+        return; /* Nothing has happened since. */
+    }
+    ucx->is_armed = !turn(ucx) && ucx->library->worker_arm(ucx->worker) != UCX_ERROR_BUSY;
+    if (!ucx->is_armed) {
         (void)uv_idle_start(&ucx->idle, on_idle); /* Never fails. */
     }
 }
 
 static void on_poll(uv_poll_t *poll, int status, int events)
 {
+    struct ucx *ucx = poll->data;
     (void)status;
     (void)events;
-    (void)turn(poll->data); /* What is left is done before the loop waits again. */
+    ucx->is_armed = false; /* What is left is done before the loop waits again. */
+    if (ucx->held_bytes < HELD_BYTES_MAX) {
+        (void)ucx->library->worker_progress(ucx->worker);
+    }
+    (void)deliver(ucx);
 }
 
 static enum weft_status open_worker(struct ucx *ucx, struct weft_error *error)
@@ -363,6 +404,7 @@ void ucx_inlet_destroy(struct ucx_inlet *inlet)
         link = &(*link)->next;
     }
     *link = inlet->next;
+    forget_news(inlet);
     while (inlet->first != NULL) {
         drop_first(inlet);
     }
@@ -416,6 +458,7 @@ struct ucx_outlet *ucx_outlet_create(
     for (uint32_t i = 0; i < SLOTS; i++) {
         outlet->slots[i].outlet = outlet;
     }
+    ucx->is_armed = false;
     if (ucx->library->ep_create(ucx->worker, &params, &outlet->endpoint) != UCX_OK) {
         free(outlet);
         return NULL;
@@ -457,6 +500,7 @@ void ucx_outlet_destroy(struct ucx_outlet *outlet)
     void *worker = outlet->ucx->worker;
     const bool was_idle = is_idle(outlet);
     outlet->is_closed = true;
+    outlet->ucx->is_armed = false;
     void *request = library->ep_close_nbx(outlet->endpoint, &params);
     if (ucx_is_request(request)) {
         library->request_free(request); /* It goes on by itself. */
@@ -484,6 +528,7 @@ static bool send_slot(struct ucx_outlet *outlet, struct slot *slot, size_t bytes
     void *request = outlet->ucx->library->am_send_nbx(
         outlet->endpoint, MESSAGE_ID, slot->header, HEADER_BYTES, slot->data, bytes, &params);
     slot->is_busy = ucx_is_request(request);
+    outlet->ucx->is_armed = outlet->ucx->is_armed && !slot->is_busy;
     return request == NULL || slot->is_busy;
 }
 

@@ -24,7 +24,10 @@ struct uv_loop_s;
 
 enum { UCX_ADDRESS_BYTES_MAX = 400, UCX_TOKEN_BYTES = 16 };
 
-/* Called from the loop: bytes have come to an inlet, or an outlet has room or is over. */
+/*
+ * Called from the loop: bytes have come to an inlet, or an outlet has room or is over. The owner of
+ * an inlet may read and close it, and send; that of an outlet does nothing before it returns.
+ */
 typedef void (*ucx_ready)(void *context);
 
 /*
