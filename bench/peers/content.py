@@ -57,7 +57,6 @@ def make_models(folder, works):
     """The models of @works under @folder, those of the demo by links; what is there stays."""
     trivial = ("identity", "step1", "step2", "step3")
     made = {name: lambda: onnx_models.same(["N", 4], onnx_models.FLOAT) for name in trivial}
-    made["echo"] = lambda: onnx_models.same(["N", ZOO_WIDTH], onnx_models.FLOAT)
     if "all" in works or "four" in works:
         made |= {name: lambda seed=seed: layers(seed) for seed, name in enumerate(ZOO)}
     for name, make in made.items():

@@ -151,8 +151,6 @@ class Requests:
         self.arm = arm
         if arm.work in ("identity", "chain"):
             self.kinds = {arm.work: closed_request(arm, CLOSED[0])}
-        elif arm.work == "echo":
-            self.kinds = {"echo": zoo_request(arm, "echo")}
         elif arm.work in ("all", "four"):
             self.kinds = {name: zoo_request(arm, name) for name in content.ZOO}
         else:

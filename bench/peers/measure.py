@@ -93,7 +93,6 @@ class Run:
         alone = None
         if arm.peer == "weft" and self.group.cases[0].load:
             folder = self.place.folder / "predicted" / f"{self.group.name}-{arm.work}"
-            outside_ms = self.outside_ms()
             alone = predict.measure_alone(self.place, arm, folder)
         more = ("--trace", alone.trace) if alone else ()
         server = Server(self.place, arm, self.log(arm), more)
@@ -107,21 +106,9 @@ class Run:
         self.warm(server)
         if alone:
             self.models[arm] = predict.prepare(
-                self.place, alone, server, requests, outside_ms, self.options.lengths
+                self.place, alone, server, requests, self.options.lengths
             )
         server.tree.pause()
-
-    def outside_ms(self):
-        """What HTTP and the client take, measured once."""
-        if self.options.outside_ms is None:
-            arm = groups.Arm("weft", "echo")
-            requests = groups.Requests(self.place, self.group, arm)
-            log = self.log(arm)
-            lengths = self.options.lengths
-            self.options.outside_ms = predict.measure_outside(self.place, requests, log, lengths)
-            mean_ms = sum(self.options.outside_ms) / len(self.options.outside_ms)
-            say(f"HTTP and the client: {mean_ms:.2f} ms")
-        return self.options.outside_ms
 
     def start(self, arms):
         expected = {}

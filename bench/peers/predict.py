@@ -3,8 +3,8 @@
 Weft measures every model alone. Then the server that will be measured is rehearsed at half of what
 it can do, with other arrivals than those of the runs, and at last with all samples one after
 another. From the trace of that, works.py finds what tasks take in this process: processes of the
-same program differ by a tenth. The simulated server is warmed up as the real one was. What HTTP and
-the client take is measured with a model that does nothing, and added.
+same program differ by a tenth. What HTTP and the client took is added. The simulated server is
+warmed up as the real one was.
 """
 
 import json
@@ -21,7 +21,7 @@ import servers
 import works
 
 SIM_S = 120
-REHEARSAL_PART, REHEARSAL_SEED, ECHO_RATE = 0.5, 77, 50
+REHEARSAL_PART, REHEARSAL_SEED = 0.5, 77
 CLIENTS = 4
 REST_S = 10.0  # Between what warms a simulated server up and what counts.
 TASK = r"(?m)^(  (\w+): *(?:\{|\n    ))(?:model|function): ([^,}\n]+)"
@@ -31,16 +31,14 @@ PIECES = {"ocr": "lines", "speech": "segments"}  # The output that has one entry
 class Lengths(typing.NamedTuple):
     """How long a rehearsal is, in seconds if nothing else is said."""
 
-    warm: float  # The first seconds of a server are slower, and of no interest.
     least: float
     most: float
     each: int  # Requests of each kind: samples differ in what they take.
-    echo: float
     seeds: int  # Of simulations: one run of few requests has few draws.
 
 
-FULL = Lengths(warm=3, least=6, most=20, each=3, echo=3, seeds=5)
-QUICK = Lengths(warm=0.5, least=1, most=2, each=1, echo=0.5, seeds=1)
+FULL = Lengths(least=6, most=20, each=3, seeds=5)
+QUICK = Lengths(least=1, most=2, each=1, seeds=1)
 
 
 class Model(typing.NamedTuple):
@@ -109,9 +107,9 @@ def machine_memory():
 
 def play(server, requests, rate, seconds):
     """Requests at a @rate, drawn apart from those of any run; gives their names and answers."""
-    times = load.arrivals(rate, seconds, REHEARSAL_SEED)
+    times, asked = load.arrivals(rate, seconds, REHEARSAL_SEED), requests.patient()
     names = requests.names(len(times), REHEARSAL_SEED)
-    return names, load.open_loop(server.port, times, [requests.kinds[name] for name in names])
+    return names, load.open_loop(server.port, times, [asked[name] for name in names])
 
 
 def count_pieces(server, arm, request):
@@ -124,11 +122,14 @@ def count_pieces(server, arm, request):
     return max(1, len(load.read_answer(body)[PIECES[arm.work]]))
 
 
-def rehearse(server, arm, requests, lengths):
-    """Work at half of what @server can do, and then every sample for itself.
+class Rehearsal(typing.NamedTuple):
+    pieces: dict  # By sample.
+    answers: list  # Of the first part.
+    names: list  # The samples of both parts.
 
-    Gives pieces by sample, when requests came in the first part, and which samples all were.
-    """
+
+def rehearse(server, arm, requests, lengths):
+    """Work at half of what @server can do, and then every sample for itself."""
     asked = requests.patient()
     kinds = list(asked.values())
     pieces = {name: count_pieces(server, arm, one) for name, one in asked.items()}
@@ -140,22 +141,23 @@ def rehearse(server, arm, requests, lengths):
     alone = [*asked] * lengths.each
     for name in alone:
         load.ask(server.port, asked[name])
-    return pieces, [answer.due_s for answer in answers], [*names, *alone]
+    return Rehearsal(pieces, answers, [*names, *alone])
 
 
-def measure_outside(place, requests, log, lengths):
-    """Milliseconds that requests to a model that does nothing take outside of the server."""
-    trace = log.with_suffix(".jsonl")
-    server = servers.Server(place, servers.Arm("weft", "echo"), log, ("--trace", trace))
-    try:
-        server.wait(requests.first())
-        load.saturate(server.port, [requests.first()], CLIENTS, lengths.warm)
-        _, answers = play(server, requests, ECHO_RATE, lengths.echo)
-    finally:
-        server.stop()
-    with open(trace, encoding="utf-8") as lines:
-        inside = [one["latency_ns"] / 1e6 for one in answered(lines)][-len(answers):]
-    return [max(0.0, 1000 * answer.latency_s - ms) for answer, ms in zip(answers, inside)]
+def outside(answers, inside):
+    """Milliseconds of requests outside of the server, before and after what its records say.
+
+    Requests that are close to each other may change places on their way. So those that came are
+    paired in the order of arrival and those that left in the order of leaving: the clocks begin at
+    different times, which does not matter for the sum.
+    """
+    came = zip(sorted(answer.due_s for answer in answers),
+               sorted(one["at_ns"] - one["latency_ns"] for one in inside))  # fmt: skip
+    before_ms = [at_ns / 1e6 - 1000 * due_s for due_s, at_ns in came]
+    left = sorted((one.due_s + one.latency_s, number) for number, one in enumerate(answers))
+    said_ns = sorted(one["at_ns"] for one in inside)
+    after_ms = {number: 1000 * at_s - at_ns / 1e6 for (at_s, number), at_ns in zip(left, said_ns)}
+    return [max(0.0, ms + after_ms[number]) for number, ms in enumerate(before_ms)]
 
 
 def answered(lines):
@@ -209,11 +211,20 @@ def simple_of(requests, name):
     return name if requests.arm.work in ("all", "four") else simple(name)
 
 
-def prepare(place, alone, server, requests, outside_ms, lengths):
+def outside_ms(trace, rehearsal):
+    answers = rehearsal.answers
+    if any(answer.status != 200 for answer in answers):
+        raise servers.Missing("requests of a rehearsal were not answered")
+    with open(trace, encoding="utf-8") as lines:
+        inside = answered(lines)[-len(rehearsal.names):]
+    return outside(answers, inside[:len(answers)])
+
+
+def prepare(place, alone, server, requests, lengths):
     """Rehearse @server, of which @alone was measured before: what it is simulated as."""
     arm, folder, workers = server.arm, alone.folder, alone.served["workers"]
-    pieces, times, names = rehearse(server, arm, requests, lengths)
-    measured = alone.profile
+    rehearsal = rehearse(server, arm, requests, lengths)
+    names, measured = rehearsal.names, alone.profile
     [device] = {kind for model in measured["models"].values() for kind in model.get("devices", {})}
     by_sample = tell_apart(arm, names, measured, device, workers, alone.trace)
     path = folder / "measured.profile.json"
@@ -225,11 +236,12 @@ def prepare(place, alone, server, requests, outside_ms, lengths):
             "count": 1, "devices": workers, "cpu": workers,
             "device": {"kind": device, "memory": memory, "h2d": 0, "splits": True},
         }},
-        "workflows": workflow_documents(arm, pieces, by_sample, folder),
+        "workflows": workflow_documents(arm, rehearsal.pieces, by_sample, folder),
         "profile": "measured.profile.json",
         "policy": policy_of(place, arm, alone.served), "warmup": "0%",
     }  # fmt: skip
-    return Model(scenario, folder, outside_ms, lengths.seeds, warming(requests, times, names))
+    warm = warming(requests, [answer.due_s for answer in rehearsal.answers], names)
+    return Model(scenario, folder, outside_ms(alone.trace, rehearsal), lengths.seeds, warm)
 
 
 class Arrivals(typing.NamedTuple):

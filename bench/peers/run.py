@@ -75,7 +75,6 @@ def parse(arguments):
         name: float(rate) for name, _, rate in (one.partition("=") for one in options.capacity)
     }
     options.cycles = 1 if options.quick else options.cycles
-    options.outside_ms = None  # Known once it was measured.
     options.lengths = predict.QUICK if options.quick else predict.FULL
     options.closed_seconds = 1 if options.quick else options.closed_seconds
     options.open_seconds = 2 if options.quick else options.seconds

@@ -52,7 +52,7 @@ class Arm(typing.NamedTuple):
     """One column of a comparison: a server, the work it does, and settings."""
 
     peer: str
-    work: str  # identity, chain, echo, all, four or a workflow.
+    work: str  # identity, chain, all, four or a workflow.
     note: str = ""  # Behind the server's name, in tables.
     options: tuple = ()
     deadline_ms: int = 0  # Requests that take longer are of no use.
@@ -91,8 +91,6 @@ def weft_command(place, arm, port, metrics):
     repository = place.repository("weft", work)
     if work == "identity":
         content.weft_identity(place.models, repository)
-    elif work == "echo":
-        content.put_models(place.models, ["echo"], repository)
     elif work in ("all", "four"):
         memory = content.MEMORY_FOR_FOUR if work == "four" else None
         content.weft_zoo(place.models, repository, memory)

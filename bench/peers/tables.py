@@ -232,9 +232,8 @@ def page_text(facts, groups, rows, missing, notes=""):
     predicted = prediction_text(groups, rows)
     if predicted:
         text += "\n## Predicted by the simulator\n\n"
-        text += wrap("On the same arrivals, from models that Weft measured alone and the trace of "
-                     "a rehearsal of the same process at half of its capacity, with other "
-                     "arrivals, before the first cycle. What a request to a model that does "
-                     "nothing takes outside of the server is added.")  # fmt: skip
+        text += wrap("On the same arrivals, from models that Weft measured alone and a rehearsal "
+                     "of the same process at half of its capacity, with other arrivals, before the "
+                     "first cycle. What HTTP and the client took there is added.")  # fmt: skip
         text += f"\n\n{predicted}"
     return text

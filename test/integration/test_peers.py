@@ -264,6 +264,16 @@ class WorksTest(unittest.TestCase):
 
 
 class WarmingTest(unittest.TestCase):
+    def test_what_is_outside_of_a_server_is_found_though_requests_change_places(self):
+        def record(came_ms, left_ms):
+            return {"at_ns": left_ms * 1e6, "latency_ns": (left_ms - came_ms) * 1e6}
+
+        answers = [load.Answer(0.000, 0.013, 200), load.Answer(0.001, 0.104, 200)]
+        inside = [record(5001, 5101), record(5002, 5011)]  # Its clock began 5 s before.
+        found = predict.outside(answers, inside)
+        self.assertAlmostEqual(found[0], 3.0, places=6)  # 1 ms to come and 2 ms to leave.
+        self.assertAlmostEqual(found[1], 5.0, places=6)
+
     def test_a_simulated_server_meets_all_kinds_before_it_is_rehearsed(self):
         requests = unittest.mock.Mock(kinds={"a.png": 1, "b.png": 2}, arm=Arm("weft", "picture"))
         found = predict.warming(requests, [0.5, 1.5], ["b.png", "a.png"])
