@@ -524,7 +524,7 @@ void keys_returned(struct node *node, uint32_t peer)
     const uint32_t incarnation = members_incarnation(node->view.members, peer);
     uint32_t slot = node->keys.list.first;
     for (; slot != POOL_NONE; slot = keyed_at(node, slot)->link.next) {
-        const struct keyed *entry = keyed_at(node, slot);
+        struct keyed *entry = keyed_at(node, slot);
         if (entry->former.number != 0 && entry->former.node == peer &&
             entry->former.incarnation == incarnation && audit_has_room(node, /* messages */ 1)) {
             const struct message said = {
@@ -534,6 +534,7 @@ void keys_returned(struct node *node, uint32_t peer)
                 .deputy = {.key = entry->key},
             };
             outbox_send(node, peer, &said);
+            entry->former = (struct job_id){0}; /* Once: a link may come and go many times. */
             if (entry->state == KEYED_OWNED) {
                 keyed_follow(node, slot, peer);
             }

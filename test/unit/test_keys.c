@@ -895,6 +895,9 @@ static void all_nodes_that_wait_for_a_request_are_given_its_answer(void **state)
     assert_int_equal(lone_record(&lone, RECORD_TAKEN_OVER)->value, 1);
     hint(&lone, 1, PEER_RESTORED);
     assert_int_equal(lone_sent_count(&lone, 1, MESSAGE_TAKEN), 1); /* From now on it waits, too. */
+    hint(&lone, 1, PEER_BROKEN);
+    hint(&lone, 1, PEER_RESTORED);
+    assert_int_equal(lone_sent_count(&lone, 1, MESSAGE_TAKEN), 0); /* Once is enough. */
     assert_int_equal(lone_sent_count(&lone, 2, MESSAGE_SETTLED), 0);
     end_job(&lone);
     assert_int_equal(lone_sent_count(&lone, 1, MESSAGE_RESULT), 1);
