@@ -459,6 +459,26 @@ static void a_load_keeps_a_processor_busy(ATTR_UNUSED void **state)
     stage_close(&stage);
 }
 
+/* The machine goes down in the middle of a load, and comes back idle. */
+static void a_load_that_is_lost_keeps_no_processor_busy(ATTR_UNUSED void **state)
+{
+    struct stage stage;
+    const struct fleet_worker like = {.splits = true};
+    open_machine(&stage, 2, &like);
+    const uint32_t left = add_workflow(&stage, "left", 0, 0, MS(10));
+    const uint32_t right = add_workflow(&stage, "right", MB(40), 0, MS(10));
+    stage.profile->models[left].curves[0].interference = 0.5;
+    stage.faults[0] = (struct fault){.at_ns = MS(20), .kind = FAULT_CRASH};
+    stage.faults[1] = (struct fault){.at_ns = MS(40), .kind = FAULT_RESTART};
+    stage.options.fault_count = 2;
+    begin(&stage);
+    stage_request(&stage, 0, 0, right);
+    stage_request(&stage, MS(3000), 0, left);
+    end(&stage);
+    expect_ended(left, 0, MS(3010), MS(10));
+    stage_close(&stage);
+}
+
 static void some_requests_are_more_work_than_others(ATTR_UNUSED void **state)
 {
     struct stage stage;
@@ -656,6 +676,7 @@ int main(void)
         cmocka_unit_test(what_was_learnt_beside_others_is_shorter_alone),
         cmocka_unit_test(a_split_batch_is_in_the_way_of_others),
         cmocka_unit_test(a_load_keeps_a_processor_busy),
+        cmocka_unit_test(a_load_that_is_lost_keeps_no_processor_busy),
         cmocka_unit_test(some_requests_are_more_work_than_others),
         cmocka_unit_test(without_interference_they_do_not),
         cmocka_unit_test(a_run_that_ends_sooner_than_it_was_told_ends_once),
