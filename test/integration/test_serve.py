@@ -41,7 +41,7 @@ class Serve(unittest.TestCase):
         code, out, err = finish(serve("--seconds", "3", "--plain"))
         self.assertEqual((code, err), (0, ""))
         lines = out.splitlines()
-        self.assertRegex(lines[0], r"^ +1\.0 s  \d+ arrived, \d+ refused, \d+ done, ")
+        self.assertRegex(lines[0], r"^ +[1-9]\d*\.\d s  \d+ arrived, \d+ refused, \d+ done, ")
         self.assertGreaterEqual(sum(" arrived, " in line for line in lines), 2)
         title = next(line for line in lines if line.startswith("demo: "))
         self.assertRegex(title, r"seed 1: served for \d+\.\d s, predicted in ")
@@ -96,6 +96,9 @@ class Serve(unittest.TestCase):
                 time.sleep(0.1)
                 told = self.explain(url, "0.2")
             from_file = self.explain(url, "0.2", path)
+            while time.monotonic() < end and " answered at n" not in from_file.stdout:
+                time.sleep(0.1)  # It is written a little later.
+                from_file = self.explain(url, "0.2", path)
             unknown = self.explain(url, "0.999999")
             process.send_signal(signal.SIGINT)
             self.assertEqual(finish(process)[0], 0)
@@ -273,11 +276,11 @@ class Serve(unittest.TestCase):
         self.assertNotRegex(plain, r"\033\[\d*m")
         lines = self.watch("--seconds", "2", environment={"TERM": "dumb"})
         self.assertNotIn("\033", lines)
-        self.assertRegex(lines, r"1\.0 s  \d+ arrived, ")
+        self.assertRegex(lines, r"\d\.\d s  \d+ arrived, ")
 
     def test_on_a_terminal_a_picture_is_drawn_over_and_over(self):
         text = self.watch("--seconds", "2")
-        self.assertGreaterEqual(text.count("\033[H"), 8)
+        self.assertGreaterEqual(text.count("\033[H"), 4)  # Of 20, if nothing else wants time.
         self.assertIn("\033[?25l", text)
         self.assertGreater(text.rindex("\033[?25h"), text.rindex("\033[?25l"))
         self.assertRegex(text, r"w2 +\d+ ")
