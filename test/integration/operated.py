@@ -48,9 +48,15 @@ class Server:
             env=dict(os.environ, WEFT_ONNXRUNTIME=str(LIBRARY),
                      WEFT_CACHE=str(cache or folder.parent / "cache"), **(environment or {})),
         )  # fmt: skip
+        self.address = None  # Until it is ready.
         self.watch()
         if wait:
-            self.wait_until_ready()
+            try:
+                self.wait_until_ready()
+            except AssertionError:
+                self.process.kill()  # Nobody else knows of it yet.
+                self.ended()
+                raise
 
     def watch(self):
         """Gather what the process prints."""

@@ -47,12 +47,13 @@ class Poison(unittest.TestCase):
         return self.cluster.launch(name, *more, wait=wait)
 
     def ask(self, name, model, key, attempt):
-        """Status and text of one request; None if the connection broke."""
+        """Status and text of one request; None if the connection broke, or the node just starts."""
+        address = self.cluster.nodes[name].address
+        if address is None:
+            return None
         given = {"name": "image", "datatype": "UINT8", "shape": [1], "data": [1]}
         headers = {"Idempotency-Key": key, "weft-attempt": str(attempt)}
-        connection = http.client.HTTPConnection(
-            *self.cluster.nodes[name].address, timeout=2 * LIMIT
-        )
+        connection = http.client.HTTPConnection(*address, timeout=2 * LIMIT)
         try:
             connection.request(
                 "POST", f"/v2/models/{model}/infer", json.dumps({"inputs": [given]}), headers
