@@ -336,13 +336,17 @@ class Campaign:
         self.hosts[name] = host
         host.wait_until_ready()
 
-    def members(self):
-        """Incarnations by name, as the directory says."""
+    def listed(self):
+        """All members, as the directory and they themselves say; none if it is away."""
         command = [os.environ["WEFT"], "cluster", self.directory, "--json"]
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=LIMIT, check=False
         )
-        return dict(re.findall(r'"node": ?"(\w+)",\s*"incarnation": ?(\d+)', done.stdout))
+        return json.loads(done.stdout or '{"members": []}')["members"]
+
+    def members(self):
+        """Incarnations by name."""
+        return {member["node"]: str(member["incarnation"]) for member in self.listed()}
 
     def wait_until_whole(self):
         """Every node has been told of the present incarnation of every other."""
@@ -611,12 +615,7 @@ class Campaign:
 
     def served(self):
         """Of each member: the change it has heard of, the one it serves, and its state."""
-        command = [os.environ["WEFT"], "cluster", self.directory, "--json"]
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=LIMIT, check=False
-        )
-        members = json.loads(done.stdout or '{"members": []}')["members"]
-        return [(one["change"], one["edition"], one["state"]) for one in members]
+        return [(one["change"], one["edition"], one["state"]) for one in self.listed()]
 
     def wait_until_served(self, before):
         """Every member serves the newest edition, and no other; it is later than @before."""
