@@ -411,10 +411,15 @@ void rollout_members(struct rollout *rollout, const struct member_list *list)
     }
 }
 
-/* What was found at the start, as edition @number. */
+/* What was found at the start, or served before the name was lost, as edition @number. */
 static void describe(const struct rollout *rollout, uint32_t number, struct edition *edition_out)
 {
     const struct repository *repository = rollout_repository(rollout);
+    if (rollout->has_last) { /* All members may have lost their names: none goes back. */
+        *edition_out = rollout->last;
+        edition_out->number = number;
+        return;
+    }
     *edition_out = (struct edition){.number = number};
     for (uint32_t i = 0; i < repository->catalogue->model_count; i++) {
         struct edition_model *model = &edition_out->models[i];
@@ -531,7 +536,12 @@ enum weft_status rollout_join(
 
 void rollout_close(struct rollout *rollout)
 {
+    const struct edition *served = rollout_find(rollout, rollout->said.serves);
     answer(rollout, /* is_end */ true);
+    if (rollout->membership != NULL && served != NULL) {
+        rollout->last = *served;
+        rollout->has_last = true;
+    }
     rollout->membership = NULL;
     rollout->is_due = false;
 }

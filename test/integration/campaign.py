@@ -487,14 +487,24 @@ class Campaign:
         for name in self.names:
             self.launch(name)
         self.wait_until_whole()
-        address = self.hosts[self.names[0]].address
-        self.versions.append({value: clustered.infer(address, value) for value in range(4)})
+        self.versions.append(self.outputs(self.names[0]))
         self.threads = [
             threading.Thread(target=self.ask, args=(first, i), daemon=True)
             for first in range(len(self.names)) for i in range(self.options.clients)
         ]  # fmt: skip
         for thread in self.threads:
             thread.start()
+
+    def outputs(self, name):
+        """What host @name answers, by value; it may be about to join."""
+        found = {}
+        end = self.now() + WHOLE_S
+        while len(found) < 4 and self.now() < end:
+            value = len(found)
+            answer = clustered.infer(self.hosts[name].last_address(), value)
+            if answer is not None:
+                found[value] = answer
+        return found
 
     # What may happen. Each returns when it is over.
 
@@ -599,9 +609,8 @@ class Campaign:
         before = max(change for change, _, _ in self.served())
         os.kill(self.pid_of(name), signal.SIGHUP)
         self.drain(self.draw.choice([other for other in self.names if other != name]), 0)
-        self.wait_until_served(before)
-        answers = [{value: clustered.infer(self.hosts[host].last_address(), value)
-                    for value in range(4)} for host in self.names]  # fmt: skip
+        self.wait_until_served(name, before)
+        answers = [self.outputs(host) for host in self.names]
         with self.lock:
             self.versions.append(answers[0])
             self.is_changing = False
@@ -617,11 +626,17 @@ class Campaign:
         """Of each member: the change it has heard of, the one it serves, and its state."""
         return [(one["change"], one["edition"], one["state"]) for one in self.listed()]
 
-    def wait_until_served(self, before):
-        """Every member serves the newest edition, and no other; it is later than @before."""
-        end = self.now() + WHOLE_S
+    def wait_until_served(self, name, before):
+        """Every member serves the newest edition, and no other; it is later than @before. If all
+        stood still, all have joined again, and host @name is told of it once more."""
+        end, stops = self.now() + WHOLE_S, self.watch.stops
         said = []
         while self.now() < end:
+            if self.watch.stops > stops:
+                stops = self.watch.stops
+                self.wait_until_whole()
+                before = max(change for change, _, _ in self.served())
+                os.kill(self.pid_of(name), signal.SIGHUP)
             said = self.served()
             if len(said) == len(self.names) and all(
                 change == edition == said[0][0] > before and state == "ready"

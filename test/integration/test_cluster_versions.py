@@ -7,13 +7,14 @@ Skipped without ONNX Runtime. Covers: src/service/rollout.c src/service/rollout_
 
 import http.client
 import json
+import re
 import shutil
 import threading
 import time
 import unittest
 
 import onnx_models
-from clustered import Cluster
+from clustered import Cluster, Etcd
 from operated import LIBRARY, LIMIT
 
 WIDTH = 4
@@ -59,8 +60,8 @@ def write_version(folder, version, data):
 class Folders(Cluster):
     """Each node has a repository of its own, with version 1."""
 
-    def __init__(self, test):
-        super().__init__(test)
+    def __init__(self, test, directory=None):
+        super().__init__(test, directory)
         shutil.rmtree(self.folder)
         for name in "abc":
             folder = self.folder_of(name)
@@ -222,6 +223,42 @@ class Versions(unittest.TestCase):
         own = Clients([self.nodes["a"]])  # It may be the last to hear that all have it.
         own.wait_for(2**TASKS)
         self.assertLessEqual(set(own.stop()[0]), {1, 2**TASKS})
+
+
+@unittest.skipUnless(LIBRARY.exists(), "there is no ONNX Runtime; see tools/fetch.sh")
+@unittest.skipUnless(Etcd.PROGRAM, "there is no etcd; see tools/setup.sh")
+class LostNames(unittest.TestCase):
+    def test_a_cluster_whose_directory_forgets_it_serves_what_it_did(self):
+        etcd = Etcd(self)
+        cluster = Folders(self, etcd.directory)
+        cluster.launch_all("a", "b", "c")
+        nodes = [cluster.nodes[name] for name in "abc"]
+        write_version(cluster.folder_of("a"), 2, scale(2))
+        status, text = call(nodes[0], "/v2/repository/models/scale/load")
+        self.assertEqual(status, 200, text)
+        etcd.kill()
+        etcd.wipe()
+        etcd.start()
+        for node in nodes:
+            node.logged('event="name lost"')
+        for node in nodes:
+            end = time.monotonic() + LIMIT
+            got = ask_again(node)
+            while isinstance(got, str) and time.monotonic() < end:
+                time.sleep(0.05)
+                got = ask_again(node)
+            self.assertEqual(got, 2**TASKS)
+
+
+def ask_again(node):
+    """The same of a node that may just join again, perhaps at another address."""
+    found = [re.search(r"^listening on http://(\S+):(\d+)", line) for line in list(node.out)]
+    last = [match for match in found if match][-1]
+    node.address = (last[1], int(last[2]))
+    try:
+        return ask(node)
+    except OSError as cause:
+        return str(cause)
 
 
 if __name__ == "__main__":
