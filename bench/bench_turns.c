@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 #include "bench.h"
+#include "engine/monotonic.h"
 #include "engine/onnx_run.h"
-#include "engine/thread_time.h"
 #include "unit/onnx_writer.h"
 
 enum { FORMS = 3, ROUNDS = 8, POINTS = 4, TRIALS = 14 };

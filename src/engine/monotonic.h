@@ -7,11 +7,22 @@
 
 #include "base/units.h"
 
-static inline int64_t monotonic_ns(void)
+static inline int64_t clock_now_ns(clockid_t clock)
 {
     struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now); /* It is always there. */
+    (void)clock_gettime(clock, &now); /* It is always there. */
     return now.tv_sec * NS_PER_S + now.tv_nsec;
+}
+
+static inline int64_t monotonic_ns(void)
+{
+    return clock_now_ns(CLOCK_MONOTONIC);
+}
+
+/* The processor time of this thread: what others do meanwhile does not count. */
+static inline int64_t thread_ns(void)
+{
+    return clock_now_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
 #endif /* ENGINE_MONOTONIC_H */

@@ -5,9 +5,9 @@
 
 #include "base/assert.h"
 #include "base/error.h"
+#include "engine/monotonic.h"
 #include "engine/onnx_inside.h"
 #include "engine/onnx_rows.h"
-#include "engine/thread_time.h"
 
 /* Whether the rows of @a and @b can lie in one tensor, for every input. */
 static bool are_alike(const struct onnx_job *job, uint32_t a, uint32_t b)
