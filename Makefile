@@ -50,11 +50,15 @@ demo: build ## serve real workflows on this machine (DEMO_SECONDS to end by itse
 	@tools/demo_repository.py build/release build/demo
 	build/weft serve build/demo $(DEMO_OPTIONS)
 
-test: setup $(TEST_PRESETS:%=build/%/build.ninja) ## build with all compilers and sanitizers, run every test
+# All are configured at once: that uses one processor each.
+test: setup ## build with all compilers and sanitizers, run every test
+	@set -e; for preset in $(TEST_PRESETS); do \
+		$(MAKE) -s build/$$preset/build.ninja & started="$$started $$!"; done; \
+		for process in $$started; do wait $$process; done
 	@set -e; for preset in $(TEST_PRESETS); do \
 		echo "build: $$preset"; ninja -C build/$$preset --quiet; done
 	@ln -f build/release/bin/weft build/weft
-	@ctest --preset dev -j $$((2 * $(JOBS) + 2)) # A test counts as two, one that waits as one.
+	@ctest --preset dev -j $$((2 * $(JOBS) + 4)) # A test counts as two, one that waits as one.
 
 bench: build ## run every benchmark of the release build
 	@ninja -C build/release benches
