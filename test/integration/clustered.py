@@ -104,6 +104,14 @@ class Cluster:
         ).stdout  # fmt: skip
         return {member["node"]: member for member in json.loads(text)["members"]}
 
+    def drain(self, name):
+        """Ask @name to leave, and wait for it."""
+        drained = subprocess.run(
+            [WEFT, "drain", self.directory, name],
+            capture_output=True, text=True, timeout=2 * LIMIT,
+        )  # fmt: skip
+        self.test.assertEqual(drained.stdout, f"{name} has left\n", drained.stderr)
+
     def launch_all(self, *names):
         for name in names:
             self.launch(name, wait=not self.nodes)  # The first measures for all.

@@ -5,7 +5,7 @@ Covers: src/model/resources.c src/service/clustered.c src/service/machine.c
 """
 
 import json
-import subprocess
+import signal
 import threading
 import time
 import unittest
@@ -14,7 +14,7 @@ import exported
 import onnx_models
 from clustered import SETTINGS, Cluster, Load, busy_seconds, infer
 from exported import Module
-from operated import LIBRARY, LIMIT, WEFT
+from operated import LIBRARY, LIMIT
 
 SLOTS = 3
 OPEN = (
@@ -79,17 +79,36 @@ class Differ(Machines):
         for server in nodes.values():
             wait_for(self, lambda of=server: {1, 3} == self.sizes(of), "it does not know of all")
         self.assertEqual(infer(large.address, 2), load.expected[2])
-        drained = subprocess.run(
-            [WEFT, "drain", self.cluster.directory, "large"],
-            capture_output=True, text=True, timeout=2 * LIMIT,
-        )  # fmt: skip
-        self.assertEqual(drained.stdout, "large has left\n", drained.stderr)
+        self.cluster.drain("large")
         # Another machine takes its place, with less than it had.
         small = self.cluster.launch("small", "--workers", "2")
         wait_for(self, lambda: busy_workers(small) == {0, 1}, "not all of it is used")
         load.stop()
         self.assertEqual(load.wrong, [])
         self.wait_until_said("small", "2 x small 190.735MiB")
+
+    def test_a_machine_that_stood_still_comes_back_with_another_number(self):
+        self.cluster.launch_all("first", "third")
+        large = self.cluster.launch("large", "--workers", "3")
+        first = self.cluster.nodes["first"]
+        first.logged("event=member node=large ")
+        large.process.send_signal(signal.SIGSTOP)
+        first.logged('event="member lost" node=large')
+        self.cluster.launch("second")  # It has the only place that is free, with less.
+        first.logged("event=member node=second ")
+        self.cluster.drain("third")
+        large.out.clear()
+        large.process.send_signal(signal.SIGCONT)
+        large.logged('event="name lost"')
+        large.wait_until_ready()  # On other ports.
+        wait_for(
+            self, lambda: sum("event=member node=large " in line for line in first.log) > 1,
+            "it does not come back",
+        )  # fmt: skip
+        load = Load([first], per_server=6)
+        wait_for(self, lambda: busy_workers(large) == {0, 1, 2}, "not all of it is used")
+        load.stop()
+        self.assertEqual(load.wrong, [])
 
     def test_a_machine_is_refused_that_has_more_than_slots(self):
         refused = self.cluster.launch("x", "--workers", "4", wait=False)

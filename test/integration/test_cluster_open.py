@@ -3,13 +3,11 @@
 Covers: src/directory/membership.c src/service/clustered.c src/document/settings.c
 """
 
-import json
-import subprocess
 import time
 import unittest
 
 from clustered import SETTINGS, Cluster, Load, ask_once, busy_seconds, infer, make_authority, sign
-from operated import LIBRARY, LIMIT, WEFT
+from operated import LIBRARY, LIMIT
 
 
 @unittest.skipUnless(LIBRARY.exists(), "there is no ONNX Runtime; see tools/fetch.sh")
@@ -22,11 +20,7 @@ class Open(unittest.TestCase):
         self.empty.mkdir()
 
     def members(self):
-        text = subprocess.run(
-            [WEFT, "cluster", self.cluster.directory, "--json"],
-            check=True, capture_output=True, timeout=LIMIT,
-        ).stdout  # fmt: skip
-        return {member["node"]: member["state"] for member in json.loads(text)["members"]}
+        return {name: member["state"] for name, member in self.cluster.members().items()}
 
     def wait_for_work(self, server):
         """Until @server has run something."""
@@ -54,11 +48,7 @@ class Open(unittest.TestCase):
         load.stop()
         self.assertEqual(load.wrong, [])
         self.assertEqual(infer(other.address, 2), load.expected[2])
-        drained = subprocess.run(
-            [WEFT, "drain", self.cluster.directory, "another"],
-            capture_output=True, text=True, timeout=2 * LIMIT,
-        )  # fmt: skip
-        self.assertEqual(drained.stdout, "another has left\n", drained.stderr)
+        self.cluster.drain("another")
         self.assertEqual(set(self.members()), {"first", "second"})
 
     def test_there_is_room_for_so_many_alone(self):

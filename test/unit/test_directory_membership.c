@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/attributes.h"
+#include "base/error.h"
 #include "fabric/trust.h"
 #include "parity/workload.h"
 #include "runtime/remote.h"
@@ -34,7 +35,10 @@ struct site {
     atomic_uint epochs; /* Lists of members that its node has heard of. */
     atomic_bool is_lost;
     atomic_bool drains;
+    atomic_uint machines; /* Of others, of which it was told before its node was. */
 };
+
+static bool takes_none; /* Machines of others cannot be used. */
 
 static char folder[] = "/tmp/weft-membership-XXXXXX";
 static char where[PATH_BYTES];
@@ -84,11 +88,24 @@ static void on_drain(void *context)
     atomic_store(&((struct site *)context)->drains, true);
 }
 
+/* What others have comes before they are members: no epoch may have passed. */
+static bool on_machine(
+    void *context, uint32_t node, const struct member *member, struct weft_error *error)
+{
+    struct site *site = context;
+    const uint32_t epochs = atomic_load(&site->epochs);
+    if (epochs % 2 == 0 && strcmp(member->name, names[node]) == 0 &&
+        strcmp(member->resources, "1 x") == 0) {
+        atomic_fetch_add(&site->machines, 1);
+    }
+    return !takes_none || error_set(error, WEFT_INVALID, "it is of no use") == WEFT_OK;
+}
+
 static enum weft_status join(struct site *site, uint64_t agreement, struct weft_error *error)
 {
     struct membership_options options = {
         .directory = site->directory,
-        .self = {.agreement = agreement, .version = "1"},
+        .self = {.agreement = agreement, .version = "1", .resources = "1 x"},
         .node_count = NODES,
         .names = names,
     };
@@ -133,7 +150,8 @@ static void open_site(uint32_t node)
         .context = site,
         .remote = &site->remote,
     };
-    const struct membership_host host = {.context = site, .on_lost = on_lost, .on_drain = on_drain};
+    const struct membership_host host = {
+        .context = site, .on_lost = on_lost, .on_drain = on_drain, .on_machine = on_machine};
     assert_int_equal(runtime_create(&options, &site->runtime, &error), WEFT_OK);
     (void)snprintf(address, sizeof(address), "127.0.0.1:%u", runtime_port(site->runtime));
     const struct member_editions editions = {.serving = "everything"};
@@ -191,6 +209,28 @@ static void who_is_ready_is_seen_by_those_who_join(ATTR_UNUSED void **state)
         directory_destroy(other.directory);
         close_site(0);
     }
+}
+
+static void what_a_machine_has_is_known_before_its_node(ATTR_UNUSED void **state)
+{
+    open_site(0);
+    open_site(1);
+    wait_until(&sites[0].epochs, 1);
+    assert_int_equal(atomic_load(&sites[0].machines), 1);
+    close_site(1);
+    wait_until(&sites[0].epochs, 2);
+    takes_none = true;
+    open_site(1); /* Neither can be used by the other. */
+    wait_until(&sites[0].machines, 2);
+    wait_until(&sites[1].machines, 1);
+    close_site(1);
+    takes_none = false;
+    open_site(1);
+    wait_until(&sites[0].epochs, 3);
+    assert_int_equal(atomic_load(&sites[0].machines), 3);
+    assert_int_equal(atomic_load(&sites[0].epochs), 3);
+    close_site(1);
+    close_site(0);
 }
 
 static void another_fleet_or_catalogue_is_refused(ATTR_UNUSED void **state)
@@ -354,6 +394,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(members_come_and_go, new_folder),
         cmocka_unit_test_setup(who_is_ready_is_seen_by_those_who_join, new_folder),
+        cmocka_unit_test_setup(what_a_machine_has_is_known_before_its_node, new_folder),
         cmocka_unit_test_setup(another_fleet_or_catalogue_is_refused, new_folder),
         cmocka_unit_test_setup(members_without_names_take_any_that_is_free, new_folder),
         cmocka_unit_test_setup(a_guest_is_known_but_no_member, new_folder),
