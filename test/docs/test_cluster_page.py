@@ -65,7 +65,7 @@ class Page(unittest.TestCase):
             WEFT_ONNXRUNTIME=str(LIBRARY.resolve()),
             WEFT_CACHE=str(self.root / "cache"),
         )
-        (settings,) = blocks("yaml")
+        settings, self.slots = blocks("yaml")
         clustered.write_repository(self.root / "models", settings)
 
     def words(self, command):
@@ -102,6 +102,21 @@ class Page(unittest.TestCase):
                 self.assertRegex(done.stdout.strip(), f"(?s)^{pattern}$", command)
                 count += 1
         self.assertGreaterEqual(count, 5)
+
+    def test_a_machine_of_its_own_starts_with_the_other_settings(self):
+        clustered.write_repository(self.root / "own", self.slots)
+        secret = self.root / "secret"
+        secret.write_text("a secret that nobody else knows")
+        process = subprocess.Popen(
+            [os.path.abspath(WEFT), "serve", "own", "--cluster", "file:own-nodes", "--node", "x",
+             "--cluster-secret-file", "secret", "--http", next(iter(self.ports.values())),
+             "--metrics", "none", "--workers", "2"],
+            cwd=self.root, env=self.environment,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        self.addCleanup(process.wait, LIMIT)
+        self.addCleanup(process.terminate)
+        ready(next(iter(self.ports.values())).partition(":")[2])
 
 
 if __name__ == "__main__":
