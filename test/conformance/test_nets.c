@@ -8,6 +8,7 @@
  */
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -30,7 +31,7 @@
 #include "fabric/ucx_library.h"
 #include "wire/bytes.h"
 
-enum { MANY = 1000, LARGE_BYTES = 8 << 20 };
+enum { MANY = 1000, LARGE_BYTES = 8 << 20, TURNS = 50, WAKE_MS = 10000 };
 
 static struct net_cluster cluster;
 
@@ -191,6 +192,41 @@ static void a_quiet_message_comes_in_its_turn(ATTR_UNUSED void **state)
         assert_int_equal(cluster.places[1].messages[i].message.job.number, i + 1);
         assert_false(cluster.places[1].messages[i].message.is_quiet);
     }
+}
+
+static void let_turn(uint32_t node)
+{
+    for (uint32_t i = 0; i < TURNS; i++) {
+        (void)uv_run(&cluster.places[node].loop, UV_RUN_NOWAIT);
+    }
+}
+
+/* The sender stands still afterwards, so nothing else wakes the receiver. */
+static void send_quietly(void)
+{
+    struct message message = cancel(0, 1);
+    message.is_quiet = true;
+    let_turn(1);
+    cluster_send(&cluster, 0, 1, &message, 0);
+    let_turn(0);
+}
+
+static void a_quiet_message_is_found_by_whoever_is_awake(ATTR_UNUSED void **state)
+{
+    net_attend(cluster.places[1].net, false);
+    send_quietly();
+    let_turn(1);
+    assert_int_equal(cluster.places[1].message_count, 1);
+}
+
+static void a_quiet_message_wakes_whoever_attends(ATTR_UNUSED void **state)
+{
+    struct pollfd wakes = {.fd = uv_backend_fd(&cluster.places[1].loop), .events = POLLIN};
+    net_attend(cluster.places[1].net, false);
+    let_turn(1);
+    net_attend(cluster.places[1].net, true);
+    send_quietly();
+    assert_int_equal(poll(&wakes, 1, WAKE_MS), 1);
 }
 
 static void all_of_a_message_comes(ATTR_UNUSED void **state)
@@ -753,6 +789,8 @@ static const struct CMUnitTest tests[] = {
     ANY(messages_come_once_and_in_order),
     ANY(a_message_that_can_wait_comes_in_its_turn),
     ANY(a_quiet_message_comes_in_its_turn),
+    ON(shm, a_quiet_message_is_found_by_whoever_is_awake),
+    ON(shm, a_quiet_message_wakes_whoever_attends),
     ANY(all_of_a_message_comes),
     ANY(tensors_of_any_size_come_whole),
     ANY(a_pretended_tensor_stays_one),
