@@ -256,7 +256,7 @@ static void choose_rows(struct onnx_model *model, const struct onnx_options *opt
         }
         model->rows->digest = digest;
         atomic_store(&model->rows->rows, ROWS_UNKNOWN);
-        model->rows->turns = (struct onnx_turns){.classes = {{.wait = 0}}};
+        onnx_turns_forget(&model->rows->turns); /* Others may be loading it, too. */
     }
     if (model->turns_path != NULL) {
         onnx_turns_load(&model->rows->turns, model->turns_path);

@@ -157,6 +157,13 @@ struct onnx_trial onnx_turns_tell(
     return trial;
 }
 
+void onnx_turns_forget(struct onnx_turns *turns)
+{
+    (void)pthread_mutex_lock(&lock);
+    memset(turns, 0, sizeof(*turns));
+    (void)pthread_mutex_unlock(&lock);
+}
+
 static void write_classes(const struct onnx_turns *turns, FILE *file)
 {
     (void)fprintf(file, "turns %d\n", FORMAT);

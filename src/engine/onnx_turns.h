@@ -67,6 +67,9 @@ struct onnx_trial {
 struct onnx_trial onnx_turns_tell(
     struct onnx_turns *turns, const struct onnx_turn *turn, int64_t took_ns, uint64_t bytes);
 
+/* Know nothing. */
+void onnx_turns_forget(struct onnx_turns *turns);
+
 /* Write what is known to @path, which appears complete or not at all. */
 void onnx_turns_save(struct onnx_turns *turns, const char *path);
 

@@ -160,6 +160,8 @@ static void what_was_found_is_kept(ATTR_UNUSED void **state)
     onnx_turns_load(&again, path);
     assert_int_equal(best(&again, 6), 1);
     assert_int_equal(run_batches(&again, 100, 6, UINT64_MAX, lines_ns), 0);
+    onnx_turns_forget(&again);
+    assert_int_equal(best(&again, 6), 6);
     assert_int_equal(unlink(path), 0);
 }
 
