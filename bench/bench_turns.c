@@ -7,7 +7,7 @@
  * Without arguments the model has eight matrix products of 1024 x 1024. A model that is named must
  * take one tensor of FP32; extents that it leaves open are those that are given, one table each,
  * but for the rows. Processor time of the thread, the best of several in turn, because others use
- * the machine too. Answers are compared to the last bit.
+ * the machine too. Answers must agree (onnx_rows.h).
  */
 #include <stdio.h>
 #include <stdlib.h>
