@@ -5,9 +5,9 @@
  *     bench_turns [model.onnx extents ...]
  *
  * Without arguments the model has eight matrix products of 1024 x 1024. A model that is named must
- * take one tensor of FP32; extents that it leaves open are those that are given, one table each,
- * but for the rows. Processor time of the thread, the best of several in turn, because others use
- * the machine too. Answers must agree (onnx_rows.h).
+ * take one tensor of FP32; extents that it leaves open, beside the rows, are those that are given,
+ * such as 48x640, with one table each. Processor time of the thread, the best of several in turn,
+ * because others use the machine too. Answers must agree (onnx_rows.h).
  */
 #include <stdio.h>
 #include <stdlib.h>
