@@ -30,6 +30,13 @@ struct lender;
 /* What came of waiting for a batch. */
 enum engine_fetched { FETCHED_BATCH, FETCHED_NOTHING, FETCHED_END };
 
+/* How a batch is fetched. */
+enum engine_fetch {
+    FETCH_NOW,  /* If one is there: something runs. */
+    FETCH_SOON, /* Nothing runs, but one is expected: wait only if asking would hold it up. */
+    FETCH_WAIT, /* Nothing runs: wait for one. */
+};
+
 struct engine_cuda_options {
     const struct catalogue *catalogue; /* Borrowed, like the next. */
     const struct artifacts *artifacts;
@@ -52,9 +59,8 @@ struct engine_cuda_options {
     /* A recursive lock, held by callers of operations, and while the host is called. */
     pthread_mutex_t *lock;
 
-    /* Called without the lock by the thread that launches: launch a batch, if @waits wait for it.
-     */
-    enum engine_fetched (*fetch)(void *context, bool waits);
+    /* Called without the lock by the thread that launches: launch a batch. */
+    enum engine_fetched (*fetch)(void *context, enum engine_fetch how);
 
     /* The device is lost, for the reason @message: nothing here will work again. Must not return.
      */

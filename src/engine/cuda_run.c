@@ -452,9 +452,13 @@ void *cuda_launcher_main(void *argument)
     bool is_idle = true;
     int64_t busy_ns = 0; /* When there was last something to do. */
     cuda_mind(engine, cuda_device_enter(&engine->device, &error), &error);
-    while (engine->options.fetch(
-               engine->base.host.context, is_idle && monotonic_ns() - busy_ns > SPIN_NS) !=
-           FETCHED_END) {
+    for (;;) {
+        const enum engine_fetch how = !is_idle                              ? FETCH_NOW
+                                      : monotonic_ns() - busy_ns <= SPIN_NS ? FETCH_SOON
+                                                                            : FETCH_WAIT;
+        if (engine->options.fetch(engine->base.host.context, how) == FETCHED_END) {
+            break;
+        }
         cuda_lock(engine);
         const bool was_idle = engine->batches == NULL;
         const bool runs = step_all(engine);

@@ -5,6 +5,7 @@
 
 #include "base/assert.h"
 #include "base/memory.h"
+#include "engine/near.h"
 #include "engine/process_ahead.h"
 #include "engine/process_inside.h"
 #include "model/catalogue.h"
@@ -128,6 +129,7 @@ static bool send_batch(struct process_worker *worker, struct process_batch *batc
         .worker = batch->batch.worker,
         .near = process_near_launch(engine, &batch->batch),
         .ahead = batch->goes_ahead ? PROCESS_AHEAD_MAX : 0,
+        .from = near_here(),
     };
     process_put_batch(&engine->packet, &order, &batch->batch, first, end);
     if (engine->packet.is_short) {

@@ -336,10 +336,15 @@ static void launch(struct child *child, struct held_batch *batch)
 /* Where this thread is to wait for batches, as the last one said: near.h. */
 static _Thread_local uint32_t near_wanted;
 
-/* Launch a batch that has come; @waits: for it. */
-static enum engine_fetched fetch_one(void *context, bool waits)
+/* Where the last one was sent from. A thread that asks for the next one again and again on that
+ * processor would keep the sender from sending it. */
+static _Thread_local uint32_t sender;
+
+static enum engine_fetched fetch_one(void *context, enum engine_fetch how)
 {
     struct child *child = context;
+    const bool waits =
+        how == FETCH_WAIT || (how == FETCH_SOON && sender != 0 && sender == near_here());
     struct received *received;
     (void)near_stay(near_wanted); /* Now, while nothing waits for it. If it cannot: as it is. */
     (void)pthread_mutex_lock(&child->reading);
@@ -354,6 +359,7 @@ static enum engine_fetched fetch_one(void *context, bool waits)
     }
     (void)pthread_mutex_unlock(&child->reading);
     near_wanted = batch->in.near;
+    sender = batch->in.from;
     if (near_wanted == 0) {
         (void)near_stay(0); /* Not after the run, which may be long. */
     }
@@ -367,7 +373,7 @@ static enum engine_fetched fetch_one(void *context, bool waits)
 /* A thread has nothing to run: wait for a batch, and launch it. */
 static bool fetch(void *context)
 {
-    return fetch_one(context, /* waits */ true) != FETCHED_END;
+    return fetch_one(context, FETCH_WAIT) != FETCHED_END;
 }
 
 /* The batch may have ended before the order came: its report is on the way then. Or the order has

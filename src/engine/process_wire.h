@@ -54,6 +54,8 @@ struct process_order {
     uint32_t near;         /* LAUNCH: the processor, counted from 1, on which the thread is to wait
                               for the next one. 0: anywhere. */
     uint32_t ahead;        /* LAUNCH: so many tasks that come next may follow it. */
+    uint32_t from;         /* LAUNCH: the processor of the sender, as near. 0: not known. */
+    uint32_t unused;
 };
 
 /*
@@ -101,8 +103,9 @@ void process_put_batch(
 /* A batch that came, with all that it points to. */
 struct process_batch_in {
     struct engine_batch batch;
-    uint32_t near; /* As in the order, like the next. */
+    uint32_t near; /* As in the order, like the next two. */
     uint32_t ahead;
+    uint32_t from;
     uint32_t bundle_count;
     struct bundle **bundles; /* Its inputs; owned. */
     struct engine_task tasks[BATCH_TASKS_MAX];
