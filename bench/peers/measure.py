@@ -1,10 +1,8 @@
 """Runs a group: starts its servers, lets them take turns, and gives one row of figures a slice."""
 
-import os
 import re
 import signal
 import sys
-import time
 import urllib.request
 
 import content
@@ -23,24 +21,6 @@ PATIENCE_S = 60.0  # Of clients without a deadline.
 
 def say(text):
     print(text, file=sys.stderr, flush=True)
-
-
-class Meter:
-    """Processor time of a server, and of everything else but the client, during a slice."""
-
-    def __init__(self, server):
-        self.server = server
-
-    def __enter__(self):
-        self.began, self.busy_s = time.monotonic(), processes.busy_s()
-        self.own_s, self.before_s = sum(os.times()[:4]), self.server.tree.cpu_s()
-        return self
-
-    def __exit__(self, *_):
-        self.cpu_s = self.server.tree.cpu_s() - self.before_s
-        seconds, own_s = time.monotonic() - self.began, sum(os.times()[:4]) - self.own_s
-        others_s = processes.busy_s() - self.busy_s - self.cpu_s - own_s
-        self.others_cores = max(0.0, others_s / seconds)
 
 
 def cache_counters(server):
@@ -146,7 +126,7 @@ class Run:
 
     def closed(self, server, case):
         request = groups.closed_request(server.arm, case)
-        with Meter(server) as meter:
+        with processes.Meter(server) as meter:
             closed = load.closed_loop(
                 server.port, request, case.connections, self.options.closed_seconds
             )
@@ -161,7 +141,7 @@ class Run:
         asked = [requests.kinds[name] for name in names]
         patience_s = group.deadline_ms / 1000 if group.deadline_ms else PATIENCE_S
         counters = cache_counters(server)
-        with Meter(server) as meter:
+        with processes.Meter(server) as meter:
             answers = load.open_loop(server.port, times, asked, patience_s)
             server.tree.settle()
         found = figures.summarise(answers, meter.cpu_s, group.deadline_ms)

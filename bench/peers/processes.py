@@ -129,3 +129,21 @@ class Tree:
                 except ProcessLookupError:
                     pass
         self.process.wait()
+
+
+class Meter:
+    """Processor time of a server, and of everything else but the client, during a slice."""
+
+    def __init__(self, server):
+        self.server = server
+
+    def __enter__(self):
+        self.began, self.busy_s = time.monotonic(), busy_s()
+        self.own_s, self.before_s = sum(os.times()[:4]), self.server.tree.cpu_s()
+        return self
+
+    def __exit__(self, *_):
+        self.cpu_s = self.server.tree.cpu_s() - self.before_s
+        seconds, own_s = time.monotonic() - self.began, sum(os.times()[:4]) - self.own_s
+        others_s = busy_s() - self.busy_s - self.cpu_s - own_s
+        self.others_cores = max(0.0, others_s / seconds)

@@ -264,6 +264,16 @@ class WorksTest(unittest.TestCase):
 
 
 class WarmingTest(unittest.TestCase):
+    def test_a_rehearsal_that_others_disturb_is_repeated(self):
+        for cores, expected in (([0.9, 0.1, 0.0], 2), ([0.9, 0.9, 0.9, 0.0], 3)):
+            meters = [unittest.mock.MagicMock(others_cores=one) for one in cores]
+            for one in meters:
+                one.__enter__.return_value = one
+            with unittest.mock.patch.object(predict.processes, "Meter", side_effect=meters), \
+                    unittest.mock.patch.object(predict, "rehearse", side_effect=[1, 2, 3]):
+                found = predict.rehearse_calmly(None, None, None, predict.FULL)
+            self.assertEqual(found, expected)
+
     def test_what_is_outside_of_a_server_is_found_though_requests_change_places(self):
         def record(came_ms, left_ms):
             return {"at_ns": left_ms * 1e6, "latency_ns": (left_ms - came_ms) * 1e6}
