@@ -103,10 +103,11 @@ class Run:
                     self.missing[arm.label] = str(error)
 
     def warm(self, server):
-        """Each kind of request by itself, so that whoever may serve it has met it, and then all."""
+        """Each model by itself, so that whoever may run it has met it, and then all requests."""
         kinds = list(self.requests[server.arm].patient().values())
         seconds = self.options.warm_seconds
-        for kind in kinds:
+        models = kinds if server.arm.work in ("all", "four") else []  # Samples share theirs.
+        for kind in models:
             load.saturate(server.port, [kind], SATURATE_CLIENTS, seconds / len(kinds))
         load.saturate(server.port, kinds, SATURATE_CLIENTS, seconds)
         server.tree.settle()
