@@ -606,10 +606,10 @@ class Campaign:
         (beside / "model.onnx").write_bytes(onnx_models.layers(clustered.WIDTH, 7 + number))
         self.is_changing = True
         beside.rename(path)
-        before = max(change for change, _, _ in self.served())
+        before, stops = max(change for change, _, _ in self.served()), self.watch.stops
         os.kill(self.pid_of(name), signal.SIGHUP)
         self.drain(self.draw.choice([other for other in self.names if other != name]), 0)
-        self.wait_until_served(name, before)
+        self.wait_until_served(name, before, stops)
         answers = [self.outputs(host) for host in self.names]
         with self.lock:
             self.versions.append(answers[0])
@@ -626,10 +626,10 @@ class Campaign:
         """Of each member: the change it has heard of, the one it serves, and its state."""
         return [(one["change"], one["edition"], one["state"]) for one in self.listed()]
 
-    def wait_until_served(self, name, before):
+    def wait_until_served(self, name, before, stops):
         """Every member serves the newest edition, and no other; it is later than @before. If all
-        stood still, all have joined again, and host @name is told of it once more."""
-        end, stops = self.now() + WHOLE_S, self.watch.stops
+        stood still since @stops, all have joined again, and host @name is told of it once more."""
+        end = self.now() + WHOLE_S
         said = []
         while self.now() < end:
             if self.watch.stops > stops:
