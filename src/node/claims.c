@@ -21,17 +21,45 @@ static uint32_t items_max(
     return items < UINT32_MAX ? (uint32_t)items : UINT32_MAX;
 }
 
+/*
+ * The first ticket of @queue whose inputs are where @claim runs, if there is one among those that
+ * are looked at one by one and are about as urgent as the first; else the first.
+ */
+static uint32_t find_near(
+    const struct node *node, const struct home_queue *queue, const struct claim *claim)
+{
+    const uint32_t here = node_of_worker(node, claim->worker);
+    const struct ticket *head = ticket_at(node, queue->list.first);
+    uint32_t slot = queue->list.first;
+    for (uint32_t looks = 0; looks < QUEUE_LOOKS_MAX && slot != POOL_NONE; looks++) {
+        const struct ticket *ticket = ticket_at(node, slot);
+        if (ticket->key - PRIORITY_LEVEL_NS / 2 > head->key || ticket->put_off != head->put_off) {
+            break;
+        }
+        if (node_of_worker(node, ticket->holder) == here) {
+            return slot;
+        }
+        slot = ticket->link.next;
+    }
+    return queue->list.first;
+}
+
 /* Move tickets of one edition from the head of @queue into @claim, in their order. */
-static void fill(struct node *node, struct home_queue *queue, struct claim *claim, uint32_t batch)
+static void fill(
+    struct node *node, struct home_queue *queue, struct claim *claim, uint32_t batch,
+    bool near_first)
 {
     const uint32_t edition = job_edition(ticket_at(node, queue->list.first)->job);
+    const bool put_off = ticket_at(node, queue->list.first)->put_off;
     uint32_t *link = &claim->tickets;
     *link = POOL_NONE;
     while (queue->count > 0 && claim->task_count < BATCH_TASKS_MAX) {
-        const uint32_t slot = queue->list.first;
+        const bool is_head = claim->task_count == 0 || !near_first;
+        const uint32_t slot = is_head ? queue->list.first : find_near(node, queue, claim);
         struct ticket *ticket = ticket_at(node, slot);
         if (claim->task_count > 0 &&
-            (claim->items + ticket->items > batch || job_edition(ticket->job) != edition)) {
+            (claim->items + ticket->items > batch || job_edition(ticket->job) != edition ||
+             ticket->put_off != put_off)) {
             break;
         }
         tickets_take(node, slot);
@@ -42,8 +70,7 @@ static void fill(struct node *node, struct home_queue *queue, struct claim *clai
     }
 }
 
-static uint32_t open_claim(
-    struct node *node, uint32_t number, uint32_t worker, struct config config)
+static uint32_t open_claim(struct node *node, uint32_t number, const struct wanted *wanted)
 {
     struct home *home = &node->home;
     const struct ticket *head = ticket_at(node, home->queues[number].list.first);
@@ -54,15 +81,18 @@ static uint32_t open_claim(
     home->claim_number++;
     *claim = (struct claim){
         .number = home->claim_number,
-        .worker = worker,
+        .worker = wanted->worker,
         .workflow = head->workflow,
         .task = head->task,
-        .config = config,
+        .config = wanted->config,
         .epoch = node->view.members->epoch,
         .touched_ns = now_ns(node),
+        .made_ns = now_ns(node),
+        .delay_ns = wanted->delay_ns,
     };
-    const uint32_t most = items_max(node, worker, kind);
-    fill(node, &home->queues[number], claim, min_u32(config.batch, most));
+    claim->config.gpu = sharing_round(&node->fleet->workers[wanted->worker], wanted->config.gpu);
+    const uint32_t most = min_u32(items_max(node, wanted->worker, kind), wanted->config.batch);
+    fill(node, &home->queues[number], claim, most, wanted->near_first);
     slot_list_insert(&home->claim_list, claim_links(node), /* before */ POOL_NONE, slot);
     map_put(&home->claims, claim->number, slot);
     audit_start(node);
@@ -108,11 +138,9 @@ static void trace_claimed(
 }
 
 uint32_t claims_make(
-    struct node *node, uint32_t number, uint32_t worker, struct config config, enum reason reason,
-    bool *declined_out)
+    struct node *node, uint32_t number, const struct wanted *wanted, bool *declined_out)
 {
-    config.gpu = sharing_round(&node->fleet->workers[worker], config.gpu);
-    const uint32_t slot = open_claim(node, number, worker, config);
+    const uint32_t slot = open_claim(node, number, wanted);
     reserve(node, claim_at(node, slot));
     const struct claim claim = *claim_at(node, slot); /* Declined at once, it is gone. */
     struct ticket tickets[BATCH_TASKS_MAX];
@@ -122,7 +150,7 @@ uint32_t claims_make(
         if (count == 0) {
             trace_weighed(node, tickets[0].job, claim.workflow, claim.task);
         }
-        trace_claimed(node, &claim, &tickets[count], reason);
+        trace_claimed(node, &claim, &tickets[count], wanted->reason);
         count++;
     }
     for (uint32_t i = 0; i < count && !*declined_out; i++) {
@@ -131,7 +159,7 @@ uint32_t claims_make(
             .job = tickets[i].job,
             .workflow = claim.workflow,
             .task = claim.task,
-            .worker = worker,
+            .worker = claim.worker,
             .attempt = tickets[i].attempt,
             .sequence = i == 0 ? claim.sequence : 0,
             .claim =
@@ -140,13 +168,13 @@ uint32_t claims_make(
                     .index = i,
                     .count = count,
                     .items = claim.items,
-                    .batch = config.batch,
-                    .cpu = config.cpu,
-                    .gpu = config.gpu,
+                    .batch = claim.config.batch,
+                    .cpu = claim.config.cpu,
+                    .gpu = claim.config.gpu,
                     .holder = tickets[i].holder,
                 },
         };
-        outbox_send(node, node_of_worker(node, worker), &message);
+        outbox_send(node, node_of_worker(node, claim.worker), &message);
         *declined_out = map_get(&node->home.claims, claim.number) == MAP_NONE;
     }
     return count;
@@ -194,6 +222,8 @@ static void finish(
     facts.worker = claim.worker;
     facts.items = claim.items;
     facts.config = claim.config;
+    facts.delay_ns = claim.delay_ns;
+    facts.held_ns = max_i64(now_ns(node) - claim.made_ns - said->run_ns, 0);
     close_claim(node, slot);
     policy_ended(&node->seat, &facts);
     uint32_t next = claim.tickets;

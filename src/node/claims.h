@@ -10,14 +10,21 @@
 
 #include "node/inside.h"
 
+/* What is claimed of a home queue. */
+struct wanted {
+    uint32_t worker;
+    struct config config;
+    enum reason reason; /* Why, if the policy did not say so. */
+    int64_t delay_ns;   /* See struct dispatch_answer. */
+    bool near_first;    /* Likewise. */
+};
+
 /*
- * Claim tasks from the head of home queue @number for @worker, as many as @config takes.
- * @reason is why, if the policy did not say so. Returns how many; @declined_out if its node, this
- * one, has declined at once.
+ * Claim tasks from the head of home queue @number, as many as the config takes. Returns how many;
+ * @declined_out if the worker's node, this one, has declined at once.
  */
 uint32_t claims_make(
-    struct node *node, uint32_t number, uint32_t worker, struct config config, enum reason reason,
-    bool *declined_out);
+    struct node *node, uint32_t number, const struct wanted *wanted, bool *declined_out);
 
 /* The claim that @message, from the node of its worker, is about; POOL_NONE if none is. */
 uint32_t claims_find(const struct node *node, const struct message *message);

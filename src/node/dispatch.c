@@ -114,6 +114,7 @@ void dispatch_queue(struct node *node, uint32_t slot)
     const struct visit *visit = visit_at(node, task->visit);
     task_state_move(&task->state, TASK_QUEUED);
     task->ready_ns = now_ns(node);
+    task->put_off = false;
     task->key = order_key(node, visit, task);
     task->arrival = ++node->arrival;
     join_queue(node, slot);
@@ -168,6 +169,15 @@ void dispatch_unqueue(struct node *node, uint32_t slot)
     cache_want(worker, &workflow_at(node, visit->workflow)->tasks[task->number], -1);
     cache_drop_unwanted(node, worker);
     rows_load_changed(node, worker);
+}
+
+void dispatch_put_off(struct node *node, uint32_t slot)
+{
+    struct task *task = task_at(node, slot);
+    dispatch_unqueue(node, slot);
+    task->key = policy_put_off(task->key);
+    task->put_off = true;
+    join_queue(node, slot);
 }
 
 void dispatch_move(struct node *node, uint32_t slot, struct worker *worker)

@@ -1,60 +1,78 @@
 #include "node/give_up.h"
 
 #include "node/access.h"
+#include "node/dispatch.h"
 #include "node/tickets.h"
 #include "node/visits.h"
 
-static bool is_hopeless(struct node *node, const struct task *task)
+static enum hope hope_of(struct node *node, const struct task *task)
 {
     const struct visit *visit = visit_at(node, task->visit);
-    if (visit->deadline_ns == INT64_MAX) {
-        return false;
+    if (visit->deadline_ns == INT64_MAX || task->put_off) {
+        return HOPE_GOOD;
     }
     const struct job_facts job = visit_facts(node, visit);
     const struct ready_facts facts = visit_ready(task, &job);
-    return policy_hopeless(&node->seat, &facts);
+    return policy_hope(&node->seat, &facts);
 }
 
 /*
  * Whether the rest is for the next step: so much is enough for one; and what it has launched
  * cannot be taken back before the host has seen it, as the end of its job would.
  */
-static bool is_enough(const struct node *node)
+static bool is_enough(const struct node *node, enum hope hope)
 {
-    return node->launched || node->given_up == GIVE_UP_PER_STEP;
+    return (node->launched && hope == HOPE_NONE) || node->given_up == GIVE_UP_PER_STEP;
 }
 
 enum prospect give_up_head(struct node *node, const struct worker *worker, uint32_t number)
 {
     const uint32_t head = worker->queues[number].head;
-    if (!is_hopeless(node, task_at(node, head))) {
+    const enum hope hope = hope_of(node, task_at(node, head));
+    if (hope == HOPE_GOOD) {
         return PROSPECT_GOOD;
     }
-    if (is_enough(node)) {
+    if (is_enough(node, hope)) {
         return PROSPECT_LATER;
     }
     node->given_up++;
-    visits_fail(node, head, REASON_LATE);
+    if (hope == HOPE_LATE) {
+        dispatch_put_off(node, head);
+    } else {
+        visits_fail(node, head, REASON_LATE);
+    }
     return PROSPECT_GONE;
+}
+
+static enum hope hope_of_ticket(struct node *node, const struct ticket *ticket)
+{
+    if (ticket->deadline_ns == INT64_MAX || ticket->put_off) {
+        return HOPE_GOOD;
+    }
+    const struct job_facts job = tickets_facts(node, ticket);
+    const struct ready_facts facts = tickets_ready(ticket, &job);
+    return policy_hope(&node->seat, &facts);
 }
 
 bool give_up_tickets(struct node *node, uint32_t number)
 {
     const struct home_queue *queue = &node->home.queues[number];
     while (queue->count > 0) {
-        const struct ticket *head = ticket_at(node, queue->list.first);
-        const struct job_facts job = tickets_facts(node, head);
-        const struct ready_facts facts = tickets_ready(head, &job);
-        if (head->deadline_ns == INT64_MAX || !policy_hopeless(&node->seat, &facts)) {
+        const uint32_t slot = queue->list.first;
+        const enum hope hope = hope_of_ticket(node, ticket_at(node, slot));
+        if (hope == HOPE_GOOD) {
             return true;
         }
-        if (is_enough(node)) {
+        if (is_enough(node, hope)) {
             return false;
         }
         node->given_up++;
-        const uint32_t slot = queue->list.first;
-        tickets_take(node, slot);
-        tickets_refuse(node, slot, REASON_LATE);
+        if (hope == HOPE_LATE) {
+            tickets_put_off(node, slot);
+        } else {
+            tickets_take(node, slot);
+            tickets_refuse(node, slot, REASON_LATE);
+        }
     }
     return false;
 }

@@ -7,6 +7,7 @@
 #include "node/dispatch.h"
 #include "node/give_up.h"
 #include "node/outbox.h"
+#include "node/pressing.h"
 #include "node/rows.h"
 #include "node/tickets.h"
 #include "policy/choose.h"
@@ -106,8 +107,9 @@ static struct queue_facts facts_of(const struct node *node, uint32_t number)
         .worker = WORKER_NONE,
         .workflow = head->workflow,
         .task = head->task,
-        .waiting = queue->count,
-        .items = queue->items,
+        /* What was put off fills no batch of what is in time: it would take longer. */
+        .waiting = queue->count - (head->put_off ? 0 : queue->late_count),
+        .items = queue->items - (head->put_off ? 0 : queue->late_items),
         .head_items = head->items,
         .head_ready_ns = head->ready_ns,
         .head_deadline_ns = head->deadline_ns,
@@ -121,6 +123,9 @@ static struct queue_facts facts_of(const struct node *node, uint32_t number)
     uint32_t slot = queue->list.first;
     for (uint32_t looks = 0; looks < QUEUE_LOOKS_MAX && slot != POOL_NONE; looks++) {
         const struct ticket *ticket = ticket_at(node, slot);
+        if (ticket->put_off != head->put_off) {
+            break;
+        }
         if (ticket->arrived_ns < facts.head_arrived_ns) {
             facts.head_arrived_ns = ticket->arrived_ns;
             facts.head_deadline_ns = ticket->deadline_ns;
@@ -182,11 +187,16 @@ static uint32_t claim_first(
     struct node *node, uint32_t number, struct need need, const struct dispatch_answer *answer,
     bool *declined_out)
 {
-    const enum reason reason = answer->unplanned ? REASON_UNPLANNED : REASON_NONE;
     for (uint32_t i = 0; i < answer->count; i++) {
-        if (fits(node, need, answer->workers[i], &answer->configs[i])) {
-            return claims_make(
-                node, number, answer->workers[i], answer->configs[i], reason, declined_out);
+        const struct wanted wanted = {
+            .worker = answer->workers[i],
+            .config = answer->configs[i],
+            .reason = answer->unplanned ? REASON_UNPLANNED : REASON_NONE,
+            .delay_ns = answer->delays_ns[i],
+            .near_first = answer->near_first,
+        };
+        if (fits(node, need, wanted.worker, &wanted.config)) {
+            return claims_make(node, number, &wanted, declined_out);
         }
     }
     return 0;
@@ -197,13 +207,15 @@ static uint32_t claim_starved(
     struct node *node, uint32_t number, struct need need, const struct queue_facts *facts,
     bool *declined_out)
 {
-    const struct config alone = {.batch = facts->head_items};
-    if (now_ns(node) - facts->head_ready_ns < STARVED_NS) {
-        return 0;
+    struct wanted alone = {.config = {.batch = facts->head_items}, .reason = REASON_STARVED};
+    const struct ticket *head = ticket_at(node, node->home.queues[number].list.first);
+    if (head->put_off || now_ns(node) - facts->head_ready_ns < STARVED_NS) {
+        return 0; /* What was put off is meant to wait, and comes first again in the end. */
     }
     for (uint32_t worker = 0; worker < node->fleet->worker_count; worker++) {
-        if (fits(node, need, worker, &alone)) {
-            return claims_make(node, number, worker, alone, REASON_STARVED, declined_out);
+        alone.worker = worker;
+        if (fits(node, need, worker, &alone.config)) {
+            return claims_make(node, number, &alone, declined_out);
         }
     }
     return 0;
@@ -247,6 +259,10 @@ static uint32_t serve(struct node *node, uint32_t number)
         if (node->seat.gives_up && !give_up_tickets(node, number)) {
             return queue->count > 0 ? HOME_TASKS_PER_STEP : left; /* Enough for this step. */
         }
+        if (pressing_yields(node, number)) {
+            recheck(node, queue);
+            break;
+        }
         const struct queue_facts facts = facts_of(node, number);
         const struct need need = need_at(node, facts.workflow, facts.task, facts.head_items);
         const bool is_met = choose_first(&node->view, need) != WORKER_NONE;
@@ -274,6 +290,7 @@ static uint32_t serve(struct node *node, uint32_t number)
                 continue;
             }
         }
+        queue->waits = claimed == 0 && answer.wake_at_ns == 0;
         if (claimed > 0 && !declined) {
             queue->rechecks = 0;
         } else if (answer.count == 0 && answer.wake_at_ns > now_ns(node)) {
@@ -321,6 +338,7 @@ void home_serve(struct node *node)
         queue->due = queue->due || (queue->count > 0 && left >= HOME_TASKS_PER_STEP);
         number = next_due(node); /* What is left of a full step is for the next. */
     }
+    pressing_say(node);
 }
 
 void home_linger(struct node *node)

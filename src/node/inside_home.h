@@ -28,7 +28,8 @@ struct ticket {
     int64_t ready_ns;
     int64_t arrived_ns;
     int64_t deadline_ns;
-    bool firm; /* Past it the answer is not wanted. */
+    bool firm;    /* Past it the answer is not wanted. */
+    bool put_off; /* It is late, and has given way to others. */
 };
 
 /* A batch that a home has sent off and not seen the end of. */
@@ -45,6 +46,8 @@ struct claim {
     struct slot_link link;
     uint64_t epoch;
     int64_t touched_ns; /* When it was made or last asked after, for the audit. */
+    int64_t made_ns;
+    int64_t delay_ns; /* Until its inputs are there, as the policy had planned it. */
 };
 
 /* The same at the worker's node: what a batch that gathers waits for. */
@@ -78,7 +81,10 @@ struct home_queue {
     struct slot_list list;
     uint32_t count;
     uint32_t items;
+    uint32_t late_count; /* Of them, those that were put off. */
+    uint32_t late_items;
     uint32_t rechecks;
+    bool waits;      /* Its head found no room. */
     bool due;        /* To be looked at before the step ends. */
     int64_t look_ns; /* To be looked at then. */
 };
@@ -95,6 +101,9 @@ struct home {
     struct slot_list claim_list;
     uint64_t claim_number;
     int64_t wake_ns; /* Earliest timer that is set, or INT64_MAX. */
+    int64_t any_key; /* The smallest of what waits for room elsewhere, as rows said at any_at_ns. */
+    int64_t any_at_ns;
+    bool presses; /* Rows say that something waits for room here. */
 };
 
 #endif /* NODE_INSIDE_HOME_H */

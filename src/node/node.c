@@ -65,6 +65,8 @@ static void init_home(struct node *node, struct arena *arena)
     const uint32_t queue_count = node->catalogue->queue_count;
     slot_list_init(&home->claim_list);
     home->wake_ns = INT64_MAX;
+    home->any_key = INT64_MAX;
+    home->any_at_ns = INT64_MIN / 2;
     if (!node->seat.binds) {
         return;
     }

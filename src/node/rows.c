@@ -3,6 +3,7 @@
 #include "base/numbers.h"
 #include "node/access.h"
 #include "node/outbox.h"
+#include "node/pressing.h"
 
 static int64_t at_least_zero(int64_t ns)
 {
@@ -38,6 +39,7 @@ void rows_load_changed(struct node *node, struct worker *worker)
     live->cpu_free = node->cpu_free < UINT16_MAX ? (uint16_t)node->cpu_free : UINT16_MAX;
     const uint32_t slower = (worker->slowness - SLOWNESS_ONE) * ROW_SLOWNESS_PARTS / SLOWNESS_ONE;
     live->accepting = (uint8_t)(node->draining || worker->lost ? 0 : ROW_ACCEPTING + slower);
+    live->urgency = pressing_urgency(node);
     live->incarnation = node->incarnation;
     worker->load_changed = true;
     worker->touched = true;

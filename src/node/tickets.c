@@ -41,6 +41,7 @@ static void insert(struct node *node, uint32_t slot)
         queue->rechecks = 0;
         queue->look_ns = INT64_MAX;
         queue->due = false;
+        queue->waits = false;
     }
     while (before != POOL_NONE && tickets_comes_before(ticket, ticket_at(node, before))) {
         before = ticket_at(node, before)->link.previous;
@@ -48,6 +49,8 @@ static void insert(struct node *node, uint32_t slot)
     slot_list_insert(&queue->list, ticket_links(node), before, slot);
     queue->count++;
     queue->items += ticket->items;
+    queue->late_count += ticket->put_off ? 1 : 0;
+    queue->late_items += ticket->put_off ? ticket->items : 0;
     map_put(&node->home.tickets, ticket_key(ticket->job, ticket->task), slot);
 }
 
@@ -60,6 +63,8 @@ void tickets_take(struct node *node, uint32_t slot)
     slot_list_remove(&queue->list, ticket_links(node), slot);
     queue->count--;
     queue->items -= ticket->items;
+    queue->late_count -= ticket->put_off ? 1 : 0;
+    queue->late_items -= ticket->put_off ? ticket->items : 0;
     (void)map_remove(&home->tickets, ticket_key(ticket->job, ticket->task));
     if (queue->count > 0) {
         return;
@@ -70,6 +75,15 @@ void tickets_take(struct node *node, uint32_t slot)
     }
     home->active_count--;
     home->active[i] = home->active[home->active_count];
+}
+
+void tickets_put_off(struct node *node, uint32_t slot)
+{
+    struct ticket *ticket = ticket_at(node, slot);
+    tickets_take(node, slot);
+    ticket->key = policy_put_off(ticket->key);
+    ticket->put_off = true;
+    insert(node, slot);
 }
 
 void tickets_forget(struct node *node, uint32_t slot)

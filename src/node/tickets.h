@@ -20,6 +20,9 @@ void tickets_take(struct node *node, uint32_t slot);
 /* Put it back where it was, unless its task is known to be elsewhere now. */
 void tickets_put_back(struct node *node, uint32_t slot);
 
+/* Waiting ticket @slot gives way to others: it waits as one of the next lower priority. */
+void tickets_put_off(struct node *node, uint32_t slot);
+
 /* Forget ticket @slot, which is in no queue; or tell its holder that it cannot run first. */
 void tickets_forget(struct node *node, uint32_t slot);
 void tickets_refuse(struct node *node, uint32_t slot, enum reason reason);

@@ -245,7 +245,7 @@ static bool pools(const struct policy_set *set)
 static bool gives_up(const struct policy_set *set)
 {
     const struct policy *policy = set->roles[ROLE_ADMIT].policy;
-    return policy != NULL && policy->hopeless != NULL;
+    return policy != NULL && policy->hope != NULL;
 }
 
 void policy_seat_init(
@@ -330,10 +330,10 @@ void policy_answered(struct policy_seat *seat, const struct answered_facts *job)
     }
 }
 
-bool policy_hopeless(struct policy_seat *seat, const struct ready_facts *task)
+enum hope policy_hope(struct policy_seat *seat, const struct ready_facts *task)
 {
     ASSERT(seat->gives_up);
-    return policy_at(seat, ROLE_ADMIT)->hopeless(&seat->inputs[ROLE_ADMIT], task);
+    return policy_at(seat, ROLE_ADMIT)->hope(&seat->inputs[ROLE_ADMIT], task);
 }
 
 /* How old was the row of the worker that was chosen? Own ones, and none at all, have no age. */
@@ -445,6 +445,8 @@ void policy_dispatch(
     answer_out->count = 0;
     answer_out->wake_at_ns = 0;
     answer_out->unplanned = false;
+    answer_out->near_first = false;
+    memset(answer_out->delays_ns, 0, sizeof(answer_out->delays_ns));
     forget_weighed(seat->meter);
     const struct policy_input *input = &seat->inputs[ROLE_DISPATCH];
     const uint64_t began_ns = meter_begin(seat->meter);

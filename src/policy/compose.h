@@ -61,7 +61,7 @@ struct policy_seat {
     bool places_tasks; /* place_task has something to say; the node saves the question otherwise. */
     bool orders;       /* Likewise for order. */
     bool dispatches;   /* Likewise for dispatch. */
-    bool gives_up;     /* Likewise for hopeless. */
+    bool gives_up;     /* Likewise for hope. */
     bool announces;    /* Workers are told of tasks ahead of their inputs. */
     const struct policy_set *set;
     struct policy_meter *meter;
@@ -105,7 +105,7 @@ void policy_seat_init(
 struct admission policy_admit(struct policy_seat *seat, const struct job_facts *job);
 void policy_arrived(struct policy_seat *seat, const struct job_facts *job);
 void policy_answered(struct policy_seat *seat, const struct answered_facts *job);
-bool policy_hopeless(struct policy_seat *seat, const struct ready_facts *task);
+enum hope policy_hope(struct policy_seat *seat, const struct ready_facts *task);
 void policy_place_job(
     struct policy_seat *seat, const struct job_facts *job, uint16_t *placement_out);
 /* WORKER_NONE if no worker is usable. */
@@ -117,6 +117,12 @@ static inline int64_t policy_advance(int64_t key, uint32_t priority)
     const uint32_t level = min_u32(priority, PRIORITY_MAX);
     const int64_t ahead_ns = (int64_t)level * PRIORITY_LEVEL_NS;
     return key < INT64_MIN + ahead_ns ? INT64_MIN : key - ahead_ns;
+}
+
+/* @key of a task that waits as one of the next lower priority from now on. */
+static inline int64_t policy_put_off(int64_t key)
+{
+    return key > INT64_MAX - PRIORITY_LEVEL_NS ? INT64_MAX : key + PRIORITY_LEVEL_NS;
 }
 
 /* Whether tasks of queue @number wait in its home queue. */

@@ -259,7 +259,7 @@ static int64_t fastest_ns(const struct policy_input *input, uint32_t model, uint
     return run_ns == INT64_MAX ? 0 : bounded(run_ns);
 }
 
-static bool hopeless(const struct policy_input *input, const struct ready_facts *task)
+static bool is_hopeless(const struct policy_input *input, const struct ready_facts *task)
 {
     const struct job_facts *job = task->job;
     const struct deadline_state *state = input->state;
@@ -287,6 +287,11 @@ static bool hopeless(const struct policy_input *input, const struct ready_facts 
     return rest_ns > job->deadline_ns - now_ns;
 }
 
+static enum hope hope(const struct policy_input *input, const struct ready_facts *task)
+{
+    return is_hopeless(input, task) ? HOPE_NONE : HOPE_GOOD;
+}
+
 const struct policy policy_deadline = {
     .name = "deadline",
     .summary = "refuse jobs that cannot be in time, and give up those that no longer can",
@@ -297,5 +302,5 @@ const struct policy policy_deadline = {
     .init = init,
     .admit = admit,
     .answered = answered,
-    .hopeless = hopeless,
+    .hope = hope,
 };

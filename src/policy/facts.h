@@ -112,13 +112,22 @@ struct queue_facts {
     uint32_t rechecks;                 /* How often in a row its candidates fitted nowhere. */
 };
 
+/* What may become of a job, one of whose tasks would start now. */
+enum hope {
+    HOPE_GOOD, /* Or unknown. */
+    HOPE_LATE, /* It is late for its target: the task waits as one of the next lower priority. */
+    HOPE_NONE, /* Its answer would be of no use: it ends. */
+};
+
 /* Up to DISPATCH_CANDIDATES_MAX configs, best first; or none and a time to ask again. */
 struct dispatch_answer {
     uint32_t count;
     struct config configs[DISPATCH_CANDIDATES_MAX];
-    uint32_t workers[DISPATCH_CANDIDATES_MAX]; /* Of a home queue: where each would run. */
+    uint32_t workers[DISPATCH_CANDIDATES_MAX];  /* Of a home queue: where each would run. */
+    int64_t delays_ns[DISPATCH_CANDIDATES_MAX]; /* Likewise: until its inputs are there. */
     int64_t wake_at_ns;
-    bool unplanned; /* The policy had planned it otherwise: for reports. Only of a home queue. */
+    bool unplanned;  /* The policy had planned it otherwise: for reports. Only of a home queue. */
+    bool near_first; /* Of a home queue: behind its head, tasks with inputs at the worker first. */
 };
 
 /* A batch of a home queue that has ended, at the home that sent it off. */
@@ -129,7 +138,9 @@ struct ended_facts {
     uint32_t items;
     struct config config;
     int64_t run_ns;
-    bool completed; /* Otherwise it failed, or was refused before it ran. */
+    int64_t delay_ns; /* Until its inputs were to be there, as the policy had planned it. */
+    int64_t held_ns;  /* Between the claim and its end it did not run for so long. */
+    bool completed;   /* Otherwise it failed, or was refused before it ran. */
 };
 
 /* What was expected of a job when it was admitted. The node keeps it as long as the job. */

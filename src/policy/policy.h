@@ -14,7 +14,7 @@
  *   place_task  when an output is about to leave for a task with one input, at the
  *               node that made it; for a join, at its rendezvous, once all inputs are
  *               there. Binds an unbound task, or moves a planned one
- *   order       when a task joins a queue, after queued; hopeless, when it has waited and
+ *   order       when a task joins a queue, after queued; hope, when it has waited and
  *               would start
  *   dispatch    when a worker could start something; of a home queue, whenever a task
  *               joins it or something that ran has ended
@@ -104,10 +104,10 @@ struct policy {
     void (*answered)(const struct policy_input *input, const struct answered_facts *job);
 
     /*
-     * Whether @task, which would start now, is of a job that cannot be in time any more: the job
-     * then ends without it. Belongs to admit. Default: never.
+     * Whether the job of @task, which would start now, can still be in time: if not, it ends, or
+     * gives way to others. Belongs to admit. Default: it can.
      */
-    bool (*hopeless)(const struct policy_input *input, const struct ready_facts *task);
+    enum hope (*hope)(const struct policy_input *input, const struct ready_facts *task);
 
     /*
      * A job has been admitted at its owner: told once, however often its tasks are placed. Not a

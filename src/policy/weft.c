@@ -49,15 +49,14 @@ static const struct policy_option options[] = {
         {"doubt", 3, 0, 100, false, "work that may arrive first, as a multiple of the transfer"},
     [WEFT_SAMPLE] = {"sample", 8, 1, 4096, true, "workers drawn from the rack and from others"},
     [WEFT_EVICTION] =
-        {"eviction", 1, 0, 100, false, "what an eviction costs, in loads of the new model"},
-    [WEFT_CROWD] = {"crowd", 1, 0, 100, false, "the same, per task that a worker has on average"},
+        {"eviction", 1, 0, 100, false,
+         "what an eviction costs, in loads of the new model, for each task that a worker has"},
     [WEFT_SPREAD] = {"spread", 0.5, 0, 1, false, "how much of a load into free memory is forgiven"},
     [WEFT_GATHER] = {"gather", 1, 0, 1, true, "0: no home queues; every task is placed"},
     [WEFT_HOLD] = {"hold", 1, 0, 1, true, "0: never wait for a worker that is full"},
     [WEFT_COPY] = {"copy", 1, 0, 1, true, "0: no copies of models in free memory"},
     [WEFT_LEARN] = {"learn", 1, 0, 1, true, "0: believe the profile"},
     [WEFT_STEAL] = {"steal", 1, 0, 1, true, "0: idle workers ask for no work"},
-    [WEFT_WARY] = {"wary", 0.03125, 0, 1, false, "share of the time not used for filling batches"},
     [WEFT_HASTE] =
         {"haste", 0.25, 0, 1, false,
          "share of the time not used while all is idle; 1 if it is free"},
@@ -65,7 +64,9 @@ static const struct policy_option options[] = {
         {"trouble", 128, 0, 4096, true, "that part of the time lost: haste in full; 0: always"},
     [WEFT_FORK] = {"fork", 1, 0, 1, true, "0: branches do not look at those that come after them"},
     [WEFT_POOL] = {"pool", 1, 0, 1, true, "0: workers of a node do not share what waits"},
-    [WEFT_GIVE_UP] = {"give_up", 1, 0, 1, true, "0: jobs that can no longer be in time still run"},
+    [WEFT_GIVE_UP] = {"give_up", 1, 0, 1, true, "0: jobs that will be late run as all others"},
+    [WEFT_STRICT] =
+        {"strict", 0, 0, 1, true, "1: an SLO is a deadline; a later answer is worthless"},
     {.name = NULL},
 };
 
@@ -180,7 +181,7 @@ static void set_prices(struct hop *hop, int64_t backlog_ns)
     const int64_t run_ns = compass_mean_run_ns(input, hop->facts->job->graph, 0);
     const double waiting = compass_waiting(backlog_ns, run_ns);
     hop->prices = (struct compass_prices){
-        .eviction_64ths = compass_64ths(values[WEFT_EVICTION] + values[WEFT_CROWD] * waiting),
+        .eviction_64ths = compass_64ths(values[WEFT_EVICTION] * (1 + waiting)),
         .spread_64ths = compass_64ths(values[WEFT_SPREAD]),
     };
 }
@@ -455,7 +456,7 @@ const struct policy policy_weft = {
     .plan = plan,
     .admit = weft_admit,
     .answered = weft_answered,
-    .hopeless = weft_hopeless,
+    .hope = weft_hope,
     .place_task = place_task,
     .waits = waits,
     .queued = queued,

@@ -5,9 +5,6 @@
 #include "policy/weft_home.h"
 #include "policy/weft_options.h"
 
-/* All units of devices are idle. */
-enum { IDLE_ONE = 1024 };
-
 /*
  * Haste where nothing is charged: not quite all, as the last units gain least and are missed most.
  */
@@ -16,8 +13,7 @@ enum { FREE_HASTE_64THS = 60 };
 /* A batch whose whole time went by before it began; and a new one counts one part in so many. */
 enum { OFF_ONE = 1 << 20, OFF_WEIGHT = 64 };
 
-/* Units of devices that are free, of all, in 1024ths: as of up to 100 µs for each worker ago. */
-static int64_t idle_share(const struct policy_input *input)
+int64_t weft_idle_share(const struct policy_input *input)
 {
     const struct view *view = input->view;
     struct weft_state *state = input->state;
@@ -34,7 +30,7 @@ static int64_t idle_share(const struct policy_input *input)
         }
     }
     state->idle_at_ns = view->now_ns;
-    state->idle = (int64_t)(idle * IDLE_ONE / (all > 0 ? all : 1));
+    state->idle = (int64_t)(idle * WEFT_IDLE_ONE / (all > 0 ? all : 1));
     return state->idle;
 }
 
@@ -87,5 +83,5 @@ int64_t weft_haste_ns(
         return target_ns; /* It cannot even be met. */
     }
     const int64_t spare_ns = target_ns - soonest;
-    return target_ns - spare_ns / (IDLE_ONE * 64) * idle_share(input) * part;
+    return target_ns - spare_ns / (WEFT_IDLE_ONE * 64) * weft_idle_share(input) * part;
 }

@@ -10,6 +10,12 @@
 
 #include "policy/esg_search.h"
 
+/* All units of devices are idle. */
+enum { WEFT_IDLE_ONE = 1024 };
+
+/* Units of devices that are free, of all, in 1024ths: as of up to 100 µs for each worker ago. */
+int64_t weft_idle_share(const struct policy_input *input);
+
 /*
  * What a batch of @queue, of which @known is known, shall end within, where @target_ns is enough.
  */

@@ -150,8 +150,13 @@ void weft_home_queued(const struct policy_input *input, const struct ready_facts
 
 int64_t weft_home_order(const struct policy_input *input, const struct ready_facts *task)
 {
-    const struct policy_input asked = as_esg(input);
-    return esg_order(&asked, task);
+    const struct weft_plan *plan = input->plan;
+    const struct job_facts *job = task->job;
+    const struct esg_queue *known = &plan->esg->queues[job->graph->queue_first + task->task];
+    const double path_ns = input->options[WEFT_PATH] * (double)plan->path_ns[job->workflow];
+    const int64_t whole_ns = job->deadline_ns != INT64_MAX ? job->deadline_ns - job->arrived_ns
+                                                           : (int64_t)min_double(path_ns, 0x1p60);
+    return job->arrived_ns + esg_scaled(whole_ns, known->group_end_ns);
 }
 
 /* The queue in question. */
@@ -161,6 +166,7 @@ struct ask {
     const struct weft_learn *learn;
     uint32_t number;  /* Of the queue. */
     uint64_t holders; /* A bit for each node that has inputs, modulo 64. */
+    int64_t links;    /* What transfers take, as a ratio to that of idle links. */
 };
 
 /* A worker: what does not depend on the config. */
@@ -168,8 +174,7 @@ struct place {
     struct fit_place fit;
     uint32_t node;
     int64_t load_ns;
-    int64_t eviction_ns; /* The price of making room for the models. */
-    int64_t slowness;    /* What everything takes there, as a ratio. */
+    int64_t slowness; /* What everything takes there, as a ratio. */
 };
 
 /* A config: what does not depend on the worker. */
@@ -185,6 +190,7 @@ struct spot {
     uint32_t worker; /* WORKER_NONE: nowhere. */
     bool has_room;
     int64_t delay_ns; /* Until the batch starts. */
+    int64_t idle_ns;  /* Until its inputs are there if links are idle; 0: models come later. */
     int64_t more_ns;  /* What its run takes beyond what was measured. */
     int64_t score_ns; /* Both, with what it costs others. */
     uint32_t left;    /* Units of the device that are free. */
@@ -214,43 +220,27 @@ static int64_t arrive_ns(const struct ask *ask, uint32_t items, uint32_t to)
     uint32_t from = node_of(&ask->fit, items - 1);
     uint32_t far = items;
     if ((ask->holders & node_bit(to)) != 0) {
-        far = 0;
-        for (uint32_t i = 0; i < items; i++) {
+        const uint32_t looks = max_u32(ask->fit.queue->look_count, items);
+        for (uint32_t i = 0; i < looks && far > 0; i++) { /* Those nearby are taken first. */
             const uint32_t node = node_of(&ask->fit, i);
             const bool is_far = node != to && node != NODE_NONE;
             from = is_far ? node : from;
-            far += is_far ? 1 : 0;
+            far -= is_far ? 0 : 1;
         }
+        const uint32_t head = node_of(&ask->fit, 0);
+        far = head != to && head != NODE_NONE ? max_u32(far, 1) : far;
     }
     return far == 0 ? 0 : fleet_transfer_ns(fleet, from, to, far * ask->fit.bytes_per_item);
-}
-
-/* The price of making room for the models of the task on @worker. */
-static int64_t eviction_ns(const struct ask *ask, uint32_t worker, int64_t load_ns)
-{
-    const struct policy_input *input = ask->fit.input;
-    const struct row_cache *cache = view_cache(input->view, worker);
-    uint64_t bytes = 0;
-    for (uint32_t i = 0; i < ask->fit.task->model_count; i++) {
-        const uint32_t model = ask->fit.task->models[i];
-        if (!view_holds_model(input->view, worker, model)) {
-            bytes += input->profile->models[model].resident_bytes;
-        }
-    }
-    return bytes > cache->free_bytes ? load_ns / 64 * compass_64ths(input->options[WEFT_EVICTION])
-                                     : 0;
 }
 
 static struct place look_at_worker(const struct ask *ask, uint32_t worker)
 {
     const struct policy_input *input = ask->fit.input;
     const struct view *view = input->view;
-    const int64_t load_ns = fit_load_ns(input, ask->fit.task, worker);
     return (struct place){
         .fit = fit_look(view, worker),
         .node = view->fleet->workers[worker].node,
-        .load_ns = load_ns,
-        .eviction_ns = load_ns > 0 ? eviction_ns(ask, worker, load_ns) : 0,
+        .load_ns = fit_load_ns(input, ask->fit.task, worker),
         .slowness = weft_learnt_worker(ask->learn, worker, view->now_ns),
     };
 }
@@ -279,11 +269,14 @@ static struct spot look_at_both(
     const struct ask *ask, const struct place *place, const struct bid *bid)
 {
     const struct policy_input *input = ask->fit.input;
+    const int64_t idle_ns = arrive_ns(ask, bid->config.batch, place->node);
+    const int64_t inputs_ns = idle_ns / WEFT_LEARN_ONE * ask->links;
     struct spot spot = {
         .worker = place->fit.worker,
         .has_room = fit_has_room(&ask->fit, &place->fit, &bid->config, bid->bytes),
         .left = place->fit.room.gpu,
-        .delay_ns = max_i64(place->load_ns, arrive_ns(ask, bid->config.batch, place->node)),
+        .delay_ns = max_i64(place->load_ns, inputs_ns),
+        .idle_ns = inputs_ns >= place->load_ns ? idle_ns : 0,
     };
     if (!spot.has_room && input->options[WEFT_HOLD] == 0) {
         return NOWHERE;
@@ -295,9 +288,10 @@ static struct spot look_at_both(
     if (input->options[WEFT_LEARN] != 0) {
         spot.more_ns = weft_learnt_more_ns(bid->choice->run_ns, bid->slowness, place->slowness);
     }
-    spot.score_ns = spot.delay_ns + spot.more_ns + place->eviction_ns;
-    spot.is_ideal = spot.has_room && spot.delay_ns == 0 && place->eviction_ns == 0 &&
-                    place->slowness <= WEFT_LEARN_ONE;
+    /* Others wait for as much longer as these inputs do. */
+    const int64_t toll_ns = inputs_ns - idle_ns;
+    spot.score_ns = spot.delay_ns + spot.more_ns + toll_ns;
+    spot.is_ideal = spot.has_room && spot.delay_ns == 0 && place->slowness <= WEFT_LEARN_ONE;
     if (input->weighed != NULL) {
         weighed_note(
             input, ask->fit.task, ask->fit.queue->task, spot.worker, &bid->config,
@@ -312,11 +306,13 @@ static bool is_better(const struct spot *a, const struct spot *b)
     return a->score_ns != b->score_ns ? a->score_ns < b->score_ns : a->left < b->left;
 }
 
-static void add(struct dispatch_answer *answer, const struct config *config, uint32_t worker)
+static void add(
+    struct dispatch_answer *answer, const struct config *config, const struct spot *spot)
 {
     if (answer->count < DISPATCH_CANDIDATES_MAX) {
         answer->configs[answer->count] = *config;
-        answer->workers[answer->count] = worker;
+        answer->workers[answer->count] = spot->worker;
+        answer->delays_ns[answer->count] = spot->idle_ns;
         answer->count++;
     }
 }
@@ -358,7 +354,7 @@ static void hurry(const struct ask *ask, struct dispatch_answer *answer_out)
         }
     }
     if (best.worker != WORKER_NONE && best.has_room) {
-        add(answer_out, &best_config, best.worker);
+        add(answer_out, &best_config, &best);
     }
 }
 
@@ -463,7 +459,7 @@ static bool place_range(
             weft_haste_note(ask->fit.input, off_ns, found->target_ns);
         }
         if (spot->has_room) {
-            add(answer_out, &config, spot->worker);
+            add(answer_out, &config, spot);
         }
         is_worth_waiting = is_worth_waiting || !spot->has_room;
     }
@@ -487,15 +483,17 @@ static bool place(
     return place_range(ask, found, rest, answer_out) || is_worth_waiting;
 }
 
-/* Until when to wait for more items: some of the time is kept for what may go wrong. */
-static int64_t wait_until(
-    const struct policy_input *input, const struct policy_input *asked,
-    const struct queue_facts *queue, const struct esg_found *found)
+/*
+ * Whether the head of @queue is late, and leaves what is free to others: as batches cannot be
+ * stopped, one of its own would be in the way of those in time. Not for longer than a level of
+ * priority.
+ */
+static bool gives_way(const struct policy_input *input, const struct queue_facts *queue)
 {
-    struct esg_found wary = *found;
-    wary.target_ns =
-        found->wish_ns - found->wish_ns / 64 * compass_64ths(input->options[WEFT_WARY]);
-    return esg_warm_wait(asked, queue, &wary);
+    const int64_t now_ns = input->view->now_ns;
+    return queue->head_deadline_ns < now_ns &&
+           now_ns - PRIORITY_LEVEL_NS < queue->head_deadline_ns &&
+           input->options[WEFT_GIVE_UP] != 0 && weft_idle_share(input) < WEFT_IDLE_ONE / 4;
 }
 
 static void dispatch_home(
@@ -518,7 +516,9 @@ static void dispatch_home(
         .known = known,
         .learn = &state->learn,
         .number = workflow->queue_first + queue->task,
+        .links = weft_learnt_links(&state->learn),
     };
+    answer_out->near_first = true;
     for (uint32_t i = 0; i <= queue->look_count; i++) { /* The last one stands for all others. */
         const uint32_t node = node_of(&ask.fit, i);
         ask.holders |= node == NODE_NONE ? UINT64_MAX : node_bit(node);
@@ -527,8 +527,13 @@ static void dispatch_home(
     const uint32_t paths = queue->rechecks > 0 ? SEARCH_PATHS_MAX : (uint32_t)esg_options[ESG_K];
     const int64_t wish_ns = weft_haste_ns(input, queue, known, esg_target_ns(&asked, queue));
     esg_search(&asked, queue, paths, wish_ns, &found);
-    answer_out->wake_at_ns = wait_until(input, &asked, queue, &found);
+    struct esg_found wished = found;
+    wished.target_ns = found.wish_ns;
+    answer_out->wake_at_ns = esg_warm_wait(&asked, queue, &wished);
     if (answer_out->wake_at_ns != 0) {
+        return;
+    }
+    if (gives_way(input, queue)) {
         return;
     }
     if (!place(&ask, &found, answer_out) && answer_out->count == 0) {
@@ -562,6 +567,9 @@ void weft_home_ended(const struct policy_input *input, const struct ended_facts 
     };
     const struct estimate planned =
         profile_run(input->profile, model, batch.device, ended->items, ended->config);
+    if (ended->completed && ended->delay_ns > 0) {
+        weft_learn_links(&state->learn, ended->delay_ns, ended->held_ns);
+    }
     if (ended->completed) {
         weft_learn_note(&state->learn, &batch, planned.run_ns, ended->run_ns, view->now_ns);
     }

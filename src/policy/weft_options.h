@@ -12,19 +12,18 @@ enum weft_option {
     WEFT_DOUBT,
     WEFT_SAMPLE,
     WEFT_EVICTION,
-    WEFT_CROWD,
     WEFT_SPREAD,
     WEFT_GATHER,
     WEFT_HOLD,
     WEFT_COPY,
     WEFT_LEARN,
     WEFT_STEAL,
-    WEFT_WARY,
     WEFT_HASTE,
     WEFT_TROUBLE,
     WEFT_FORK,
     WEFT_POOL,
     WEFT_GIVE_UP,
+    WEFT_STRICT,
 };
 
 #endif /* POLICY_WEFT_OPTIONS_H */

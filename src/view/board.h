@@ -21,7 +21,7 @@ struct board_entry {
 
 /* The newest first: of the loads of all workers, which planners read in a row, one line each. */
 struct board_loads {
-    struct row_load versions[BOARD_VERSIONS];
+    _Alignas(CACHE_LINE_BYTES) struct row_load versions[BOARD_VERSIONS];
 };
 
 struct board_caches {

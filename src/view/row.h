@@ -26,6 +26,7 @@ struct row_load {
     uint32_t layout;      /* How units are divided, where that matters: model/sharing.h. */
     uint16_t cpu_free;    /* Units of the machine that no batch holds: all its rows say the same. */
     uint8_t gpu_free;     /* Units of the device that no batch holds. */
+    uint32_t urgency;     /* Of what waits for room in home queues of that node; 0: nothing does. */
     uint8_t accepting;    /* 0 while the worker drains, or if its device is lost. Else as above. */
 };
 

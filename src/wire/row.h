@@ -14,7 +14,7 @@
 
 #include "view/row.h"
 
-enum { ROW_BYTES_MAX = 128 };
+enum { ROW_BYTES_MAX = 136 };
 
 /*
  * Write @row to @bytes. Returns how many were written: 0 if @bytes_max, which is enough

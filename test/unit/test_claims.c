@@ -2,6 +2,7 @@
  * Both ends of a claim: the worker's node that grants it, and the home that made it.
  *
  * Covers: src/node/claims.c src/node/grants.c src/node/tickets.c src/node/audit.c
+ *         src/node/pressing.c
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -456,9 +457,97 @@ static void many_tasks_without_a_home_are_offered_in_many_steps(void **state)
     lone_close(&lone);
 }
 
+/* A row of the other node, whose worker is full, says how urgent what waits there is. */
+static void press(struct lone *lone, uint64_t sequence, uint32_t urgency)
+{
+    const struct row row = {
+        .worker = HOME,
+        .parts = ROW_LOAD,
+        .load = {.sequence = sequence, .urgency = urgency, .accepting = 1},
+    };
+    struct event event = {.kind = EVENT_ROW};
+    event.row = &row;
+    lone_step(lone, &event);
+}
+
+/* A level of priority is half a minute: what ranks less than half of one lower does not wait. */
+static void a_home_gives_way_to_what_is_more_urgent_elsewhere(void **state)
+{
+    (void)state;
+    const uint32_t now = UINT32_C(1) << 31;
+    struct lone lone;
+    open_binding(&lone);
+    show(&lone, HOLDER, 1, /* gpu_free */ 1);
+    claim(&lone, second, FLOW_A, 0, 1);
+    press(&lone, 1, now + 16000);
+    offer(&lone, first);
+    assert_int_equal(lone_sent_count(&lone, HOLDER, MESSAGE_CLAIM), 0);
+    press(&lone, 2, now + 14000);
+    lone.now_ns += MS(50);
+    assert_true(lone_timer(&lone, TIMER_HOME));
+    (void)expect_claim(&lone, first);
+    lone_close(&lone);
+}
+
+static void a_row_says_that_a_task_waits_for_room(void **state)
+{
+    (void)state;
+    struct lone lone;
+    open_binding(&lone);
+    const struct row_load *load = &lone.board.entries[lone.worker].live.load;
+    show(&lone, HOME, 1, /* gpu_free */ 0);
+    show(&lone, HOLDER, 1, /* gpu_free */ 0);
+    claim(&lone, second, FLOW_A, 0, 1);
+    assert_int_equal(load->urgency, 0);
+    offer(&lone, first);
+    assert_int_equal(load->urgency, UINT32_C(1) << 31); /* It is due now: it came now. */
+    show(&lone, HOLDER, 2, /* gpu_free */ 1);
+    assert_true(lone_timer(&lone, TIMER_HOME));
+    (void)expect_claim(&lone, first);
+    assert_int_equal(load->urgency, 0);
+    lone_close(&lone);
+}
+
+/* Two of three tasks run together. */
+static void two_of_three(
+    const struct policy_input *input, const struct queue_facts *queue,
+    struct dispatch_answer *answer_out)
+{
+    (void)input;
+    if (queue->waiting == 3) {
+        answer_out->count = 1;
+        answer_out->configs[0] = (struct config){.batch = 2};
+        answer_out->workers[0] = HOLDER;
+        answer_out->near_first = true;
+    }
+}
+
+static void tasks_with_inputs_at_the_worker_come_behind_the_head(void **state)
+{
+    (void)state;
+    static const struct policy policy = {.name = "two", .binds = true, .dispatch = two_of_three};
+    struct lone lone;
+    lone_open(&lone, &(struct lone_options){.policy = &policy});
+    show(&lone, HOLDER, 1, /* gpu_free */ 1);
+    for (uint32_t number = 1; number <= 3; number++) {
+        const struct job_id job = {.node = HOME, .number = number};
+        struct message message = lone_message(&lone, MESSAGE_OFFER, job, FLOW_F, 0);
+        message.worker = number == 3 ? HOLDER : HOME;
+        message.from = message.worker;
+        lone_deliver(&lone, &message);
+    }
+    assert_int_equal(lone_sent_count(&lone, HOLDER, MESSAGE_CLAIM), 2);
+    assert_int_equal(
+        lone_sent(&lone, HOLDER, MESSAGE_CLAIM)->job.number, 3); /* The last of them. */
+    lone_close(&lone);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_home_gives_way_to_what_is_more_urgent_elsewhere),
+        cmocka_unit_test(a_row_says_that_a_task_waits_for_room),
+        cmocka_unit_test(tasks_with_inputs_at_the_worker_come_behind_the_head),
         cmocka_unit_test(a_claim_is_refused_while_others_hold_the_units),
         cmocka_unit_test(a_claim_that_can_never_be_granted_says_why),
         cmocka_unit_test(a_batch_runs_with_what_is_left_of_it),

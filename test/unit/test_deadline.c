@@ -432,7 +432,7 @@ static bool is_hopeless(struct cluster *cluster, uint32_t task, int64_t left_ns,
     job.firm = firm;
     const struct ready_facts facts = {
         .job = &job, .task = task, .items = 1, .ready_ns = cluster->view.now_ns - 1};
-    return policy_hopeless(&cluster->seat, &facts);
+    return policy_hope(&cluster->seat, &facts) == HOPE_NONE;
 }
 
 /* More jobs than workers: each may be in the way of another. */
@@ -480,9 +480,9 @@ static void what_finds_an_idle_worker_is_tried_unless_its_time_is_over(void **st
     job.firm = true;
     job.deadline_ns = CLUSTER_NOW_NS + 1;
     struct ready_facts facts = {.job = &job, .items = 1, .ready_ns = CLUSTER_NOW_NS};
-    assert_false(policy_hopeless(&cluster.seat, &facts));
+    assert_false(policy_hope(&cluster.seat, &facts) == HOPE_NONE);
     job.deadline_ns = CLUSTER_NOW_NS - 1;
-    assert_true(policy_hopeless(&cluster.seat, &facts));
+    assert_true(policy_hope(&cluster.seat, &facts) == HOPE_NONE);
     cluster_deinit(&cluster);
 }
 

@@ -2,7 +2,7 @@
  * Jobs that cannot be in time any more end before they start, priorities go first, and the policy
  * that admits a job hears how it ended.
  *
- * Covers: src/node/give_up.c src/node/jobs.c src/node/dispatch.c
+ * Covers: src/node/give_up.c src/node/jobs.c src/node/dispatch.c src/node/tickets.c
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -32,15 +32,18 @@ static void hear(const struct policy_input *input, const struct answered_facts *
     heard_count++;
 }
 
+static bool is_target; /* Deadlines are: late answers are wanted. */
+
 /* A rule that a test can see through: 5 ms before the deadline it is too late. */
-static bool too_late(const struct policy_input *input, const struct ready_facts *task)
+static enum hope too_late(const struct policy_input *input, const struct ready_facts *task)
 {
-    return task->job->firm && task->ready_ns < input->view->now_ns &&
-           task->job->deadline_ns - input->view->now_ns < MS(5);
+    const bool is_late = task->ready_ns < input->view->now_ns &&
+                         task->job->deadline_ns - input->view->now_ns < MS(5);
+    return !is_late ? HOPE_GOOD : is_target ? HOPE_LATE : HOPE_NONE;
 }
 
 static const struct policy admitting = {
-    .name = "admitting", .admit = admit_all, .answered = hear, .hopeless = too_late};
+    .name = "admitting", .admit = admit_all, .answered = hear, .hope = too_late};
 
 static void first_come(
     const struct policy_input *input, const struct queue_facts *queue,
@@ -57,11 +60,12 @@ static const struct policy at_home = {
     .dispatch = first_come,
     .admit = admit_all,
     .answered = hear,
-    .hopeless = too_late};
+    .hope = too_late};
 
 static void open_with(struct lone *lone, const struct policy *policy)
 {
     heard_count = 0;
+    is_target = false;
     lone_open(lone, &(struct lone_options){.policy = policy});
 }
 
@@ -173,6 +177,54 @@ static void hopeless_tickets_leave_their_home_queue(void **state)
     lone_close(&lone);
 }
 
+/* Jobs that are late for a target give way to the last one, and are done after it. */
+static void late_jobs_are_put_off(void **state)
+{
+    (void)state;
+    const struct policy *const policies[] = {&admitting, &at_home};
+    for (uint32_t i = 0; i < 2; i++) {
+        struct lone lone;
+        open_with(&lone, policies[i]);
+        is_target = true;
+        (void)request(&lone, MS(1000), 0);
+        const struct job_id late = request(&lone, MS(10), 0);
+        const struct job_id later = request(&lone, MS(10), 0);
+        const struct job_id last = request(&lone, MS(1000), 0);
+        lone.now_ns += MS(6);
+        lone_batch_done(&lone, WEFT_OK);
+        assert_int_equal(started(&lone), last.number);
+        lone_batch_done(&lone, WEFT_OK);
+        assert_int_equal(started(&lone), late.number);
+        lone_batch_done(&lone, WEFT_OK);
+        assert_int_equal(started(&lone), later.number);
+        lone_settle(&lone);
+        assert_int_equal(lone_records(&lone, RECORD_FAILED), 0);
+        assert_int_equal(lone.answers, 4);
+        assert_true(lone_is_empty(&lone));
+        lone_close(&lone);
+    }
+}
+
+/* A level is worth half a minute: what was put off so long ago comes first again. */
+static void what_was_put_off_is_not_starved(void **state)
+{
+    (void)state;
+    struct lone lone;
+    open_with(&lone, &admitting);
+    is_target = true;
+    (void)request(&lone, MS(1000000), 0);
+    const struct job_id late = request(&lone, MS(10), 0);
+    (void)request(&lone, MS(1000000), 0);
+    lone.now_ns += MS(6);
+    lone_batch_done(&lone, WEFT_OK);
+    lone.now_ns += PRIORITY_LEVEL_NS + 1;
+    (void)request(&lone, MS(1000000), 0);
+    lone_batch_done(&lone, WEFT_OK);
+    assert_int_equal(started(&lone), late.number);
+    lone_settle(&lone);
+    lone_close(&lone);
+}
+
 /* Twelve usual jobs wait; what comes then with a priority goes first, the highest of all. */
 static void the_urgent_go_first(void **state)
 {
@@ -239,6 +291,8 @@ int main(void)
         cmocka_unit_test(what_has_no_deadline_is_never_given_up),
         cmocka_unit_test(many_hopeless_jobs_end_in_several_steps),
         cmocka_unit_test(hopeless_tickets_leave_their_home_queue),
+        cmocka_unit_test(late_jobs_are_put_off),
+        cmocka_unit_test(what_was_put_off_is_not_starved),
         cmocka_unit_test(the_urgent_go_first),
         cmocka_unit_test(the_usual_are_not_starved),
         cmocka_unit_test(the_policy_that_admits_hears_how_jobs_end),

@@ -28,6 +28,7 @@ static void draw_row(struct rng *rng, uint32_t parts, struct row *row_out)
     row_out->load.gpu_free = (uint8_t)rng_next(rng);
     row_out->load.cpu_free = (uint16_t)rng_next(rng);
     row_out->load.layout = (uint32_t)rng_next(rng);
+    row_out->load.urgency = (uint32_t)rng_next(rng);
     row_out->load.accepting = (uint8_t)rng_below(rng, 2);
     row_out->load.incarnation = (uint32_t)rng_next(rng);
     row_out->cache.incarnation = row_out->load.incarnation;
@@ -74,7 +75,7 @@ static void the_bytes_of_a_row_are_written_down(ATTR_UNUSED void **state)
                                    "\x04\0\0\0\0\0\0\0"   /* sequence */
                                    "\x05\0\0\0\x06"       /* queued_items, gpu_free */
                                    "\x0a\0\x0b\0\0\0"     /* cpu_free, layout */
-                                   "\x01"                 /* accepting */
+                                   "\x0c\0\0\0\x01"       /* urgency, accepting */
                                    "\x08\0\0\0\0\0\0\0"   /* sequence */
                                    "\x09\0\0\0\0\0\0\0"   /* free_bytes */
                                    "\x01\0\0\0\0\0\0\0"   /* resident: 0 */
@@ -98,6 +99,7 @@ static void the_bytes_of_a_row_are_written_down(ATTR_UNUSED void **state)
                 .gpu_free = 6,
                 .cpu_free = 10,
                 .layout = 11,
+                .urgency = 12,
                 .accepting = 1,
                 .incarnation = 7,
             },

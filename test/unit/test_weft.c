@@ -171,13 +171,13 @@ static void a_model_that_is_there_is_worth_its_load(void **state)
     (void)cluster_task(&cluster, 0);
     cluster_seal(&cluster);
     cluster_hold(&cluster, 1, 0);
-    cluster_seat(&cluster, "weft:spread=0:crowd=0");
-    /* Worker 0 has no room: it pays for its load twice, of which one hides behind the queue. */
+    cluster_seat(&cluster, "weft:spread=0:eviction=0");
+    /* Worker 0 has no room: what has to leave for its load costs the more, the more waits. */
     assert_int_equal(place(&cluster, 0, 1000), 1);
-    cluster_queue(&cluster, 1, LOAD_NS);
-    assert_int_equal(place(&cluster, 0, 1000), 1);
-    cluster_queue(&cluster, 1, 3 * LOAD_NS);
+    cluster_queue(&cluster, 1, 2 * LOAD_NS);
     assert_int_equal(place(&cluster, 0, 1000), 0);
+    cluster_seat(&cluster, "weft:spread=0");
+    assert_int_equal(place(&cluster, 0, 1000), 1);
     cluster_deinit(&cluster);
 }
 
@@ -245,14 +245,35 @@ static void a_job_without_deadline_is_due_by_its_path(void **state)
     cluster_deinit(&cluster);
 }
 
-/* Whether the first task, which became ready @waited_ns ago, is given up with @left_ns to go. */
-static bool is_hopeless(struct cluster *cluster, int64_t waited_ns, int64_t left_ns)
+/* What is to be expected of the first task, ready since @waited_ns, with @left_ns to go. */
+static enum hope hope(struct cluster *cluster, int64_t waited_ns, int64_t left_ns, bool firm)
 {
     struct job_facts job = cluster->job;
     job.deadline_ns = cluster->view.now_ns + left_ns;
+    job.firm = firm;
     const struct ready_facts facts = {
         .job = &job, .items = 1, .ready_ns = cluster->view.now_ns - waited_ns};
-    return policy_hopeless(&cluster->seat, &facts);
+    return policy_hope(&cluster->seat, &facts);
+}
+
+static bool is_hopeless(struct cluster *cluster, int64_t waited_ns, int64_t left_ns)
+{
+    return hope(cluster, waited_ns, left_ns, true) == HOPE_NONE;
+}
+
+static void what_misses_only_a_target_is_put_off(void **state)
+{
+    (void)state;
+    struct cluster cluster;
+    init(&cluster, "", 0);
+    assert_int_equal(hope(&cluster, 1, 3 * RUN_NS, false), HOPE_GOOD);
+    assert_int_equal(hope(&cluster, 1, 3 * RUN_NS - 1, false), HOPE_LATE);
+    assert_int_equal(hope(&cluster, 1, -1, false), HOPE_LATE);
+    cluster_seat(&cluster, "weft:strict=1");
+    assert_int_equal(hope(&cluster, 1, -1, false), HOPE_NONE);
+    cluster_seat(&cluster, "weft:give_up=0");
+    assert_int_equal(hope(&cluster, 1, -1, false), HOPE_GOOD);
+    cluster_deinit(&cluster);
 }
 
 static void what_can_no_longer_be_in_time_is_given_up(void **state)
@@ -349,6 +370,7 @@ int main(void)
         cmocka_unit_test(an_idle_worker_asks_the_one_with_most_work_that_waits),
         cmocka_unit_test(a_job_without_deadline_is_due_by_its_path),
         cmocka_unit_test(what_can_no_longer_be_in_time_is_given_up),
+        cmocka_unit_test(what_misses_only_a_target_is_put_off),
         cmocka_unit_test(a_toll_grows_with_the_load_and_fades),
         cmocka_unit_test(a_rack_shares_its_link),
     };
