@@ -336,11 +336,9 @@ bool rings_has_bytes(const struct rings *rings)
 bool rings_attend(struct rings *rings, bool attends)
 {
     _Atomic uint32_t *sleeps = &rings->in.track->reader_sleeps;
-    uint32_t asleep = ASLEEP;
+    uint32_t before = attends ? ASLEEP : LIGHTLY;
     rings->sleep = attends ? LIGHTLY : ASLEEP;
-    if (attends) {
-        (void)atomic_compare_exchange_strong(sleeps, &asleep, LIGHTLY); /* It may be awake. */
-    }
+    (void)atomic_compare_exchange_strong(sleeps, &before, rings->sleep); /* It may be awake. */
     return rings_has_bytes(rings);
 }
 

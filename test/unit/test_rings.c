@@ -183,6 +183,11 @@ static void a_reader_that_sleeps_can_attend(ATTR_UNUSED void **state)
     assert_int_equal(rings_read(other, bytes, sizeof(bytes)), 0);
     assert_int_equal(write_quietly(maker, "b", 1), 1);
     assert_true(rings_attend(other, true)); /* What came before is there to be read. */
+    assert_int_equal(rings_read(other, bytes, sizeof(bytes)), 1);
+    assert_int_equal(rings_read(other, bytes, sizeof(bytes)), 0);
+    assert_false(rings_attend(other, false)); /* Though it sleeps lightly. */
+    assert_int_equal(write_quietly(maker, "c", 1), 1);
+    assert_int_equal(wake_count(sockets[1]), 0);
 }
 
 /* Else both would sleep for good. */
