@@ -103,7 +103,7 @@ esg() {
 
 # With and without refusal.
 overload() {
-  local each policies='esg;weft'
+  local each policies='esg;weft;weft:strict=1'
   policies+=';admit=deadline:strict,order=esg,dispatch=esg,tick=esg'
   policies+=';admit=deadline:strict,order=weft,dispatch=weft,tick=weft,place=weft,cache=weft'
   for each in strict moderate relaxed; do

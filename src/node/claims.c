@@ -87,8 +87,6 @@ static uint32_t open_claim(struct node *node, uint32_t number, const struct want
         .config = wanted->config,
         .epoch = node->view.members->epoch,
         .touched_ns = now_ns(node),
-        .made_ns = now_ns(node),
-        .delay_ns = wanted->delay_ns,
     };
     claim->config.gpu = sharing_round(&node->fleet->workers[wanted->worker], wanted->config.gpu);
     const uint32_t most = min_u32(items_max(node, wanted->worker, kind), wanted->config.batch);
@@ -222,8 +220,6 @@ static void finish(
     facts.worker = claim.worker;
     facts.items = claim.items;
     facts.config = claim.config;
-    facts.delay_ns = claim.delay_ns;
-    facts.held_ns = max_i64(now_ns(node) - claim.made_ns - said->run_ns, 0);
     close_claim(node, slot);
     policy_ended(&node->seat, &facts);
     uint32_t next = claim.tickets;

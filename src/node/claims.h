@@ -15,8 +15,7 @@ struct wanted {
     uint32_t worker;
     struct config config;
     enum reason reason; /* Why, if the policy did not say so. */
-    int64_t delay_ns;   /* See struct dispatch_answer. */
-    bool near_first;    /* Likewise. */
+    bool near_first;    /* See struct dispatch_answer. */
 };
 
 /*

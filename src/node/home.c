@@ -192,7 +192,6 @@ static uint32_t claim_first(
             .worker = answer->workers[i],
             .config = answer->configs[i],
             .reason = answer->unplanned ? REASON_UNPLANNED : REASON_NONE,
-            .delay_ns = answer->delays_ns[i],
             .near_first = answer->near_first,
         };
         if (fits(node, need, wanted.worker, &wanted.config)) {

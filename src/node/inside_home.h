@@ -46,8 +46,6 @@ struct claim {
     struct slot_link link;
     uint64_t epoch;
     int64_t touched_ns; /* When it was made or last asked after, for the audit. */
-    int64_t made_ns;
-    int64_t delay_ns; /* Until its inputs are there, as the policy had planned it. */
 };
 
 /* The same at the worker's node: what a batch that gathers waits for. */

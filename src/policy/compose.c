@@ -446,7 +446,6 @@ void policy_dispatch(
     answer_out->wake_at_ns = 0;
     answer_out->unplanned = false;
     answer_out->near_first = false;
-    memset(answer_out->delays_ns, 0, sizeof(answer_out->delays_ns));
     forget_weighed(seat->meter);
     const struct policy_input *input = &seat->inputs[ROLE_DISPATCH];
     const uint64_t began_ns = meter_begin(seat->meter);

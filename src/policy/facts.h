@@ -123,8 +123,7 @@ enum hope {
 struct dispatch_answer {
     uint32_t count;
     struct config configs[DISPATCH_CANDIDATES_MAX];
-    uint32_t workers[DISPATCH_CANDIDATES_MAX];  /* Of a home queue: where each would run. */
-    int64_t delays_ns[DISPATCH_CANDIDATES_MAX]; /* Likewise: until its inputs are there. */
+    uint32_t workers[DISPATCH_CANDIDATES_MAX]; /* Of a home queue: where each would run. */
     int64_t wake_at_ns;
     bool unplanned;  /* The policy had planned it otherwise: for reports. Only of a home queue. */
     bool near_first; /* Of a home queue: behind its head, tasks with inputs at the worker first. */
@@ -138,9 +137,7 @@ struct ended_facts {
     uint32_t items;
     struct config config;
     int64_t run_ns;
-    int64_t delay_ns; /* Until its inputs were to be there, as the policy had planned it. */
-    int64_t held_ns;  /* Between the claim and its end it did not run for so long. */
-    bool completed;   /* Otherwise it failed, or was refused before it ran. */
+    bool completed; /* Otherwise it failed, or was refused before it ran. */
 };
 
 /* What was expected of a job when it was admitted. The node keeps it as long as the job. */

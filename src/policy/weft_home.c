@@ -166,7 +166,6 @@ struct ask {
     const struct weft_learn *learn;
     uint32_t number;  /* Of the queue. */
     uint64_t holders; /* A bit for each node that has inputs, modulo 64. */
-    int64_t links;    /* What transfers take, as a ratio to that of idle links. */
 };
 
 /* A worker: what does not depend on the config. */
@@ -190,7 +189,6 @@ struct spot {
     uint32_t worker; /* WORKER_NONE: nowhere. */
     bool has_room;
     int64_t delay_ns; /* Until the batch starts. */
-    int64_t idle_ns;  /* Until its inputs are there if links are idle; 0: models come later. */
     int64_t more_ns;  /* What its run takes beyond what was measured. */
     int64_t score_ns; /* Both, with what it costs others. */
     uint32_t left;    /* Units of the device that are free. */
@@ -269,14 +267,11 @@ static struct spot look_at_both(
     const struct ask *ask, const struct place *place, const struct bid *bid)
 {
     const struct policy_input *input = ask->fit.input;
-    const int64_t idle_ns = arrive_ns(ask, bid->config.batch, place->node);
-    const int64_t inputs_ns = idle_ns / WEFT_LEARN_ONE * ask->links;
     struct spot spot = {
         .worker = place->fit.worker,
         .has_room = fit_has_room(&ask->fit, &place->fit, &bid->config, bid->bytes),
         .left = place->fit.room.gpu,
-        .delay_ns = max_i64(place->load_ns, inputs_ns),
-        .idle_ns = inputs_ns >= place->load_ns ? idle_ns : 0,
+        .delay_ns = max_i64(place->load_ns, arrive_ns(ask, bid->config.batch, place->node)),
     };
     if (!spot.has_room && input->options[WEFT_HOLD] == 0) {
         return NOWHERE;
@@ -288,9 +283,7 @@ static struct spot look_at_both(
     if (input->options[WEFT_LEARN] != 0) {
         spot.more_ns = weft_learnt_more_ns(bid->choice->run_ns, bid->slowness, place->slowness);
     }
-    /* Others wait for as much longer as these inputs do. */
-    const int64_t toll_ns = inputs_ns - idle_ns;
-    spot.score_ns = spot.delay_ns + spot.more_ns + toll_ns;
+    spot.score_ns = spot.delay_ns + spot.more_ns;
     spot.is_ideal = spot.has_room && spot.delay_ns == 0 && place->slowness <= WEFT_LEARN_ONE;
     if (input->weighed != NULL) {
         weighed_note(
@@ -306,13 +299,11 @@ static bool is_better(const struct spot *a, const struct spot *b)
     return a->score_ns != b->score_ns ? a->score_ns < b->score_ns : a->left < b->left;
 }
 
-static void add(
-    struct dispatch_answer *answer, const struct config *config, const struct spot *spot)
+static void add(struct dispatch_answer *answer, const struct config *config, uint32_t worker)
 {
     if (answer->count < DISPATCH_CANDIDATES_MAX) {
         answer->configs[answer->count] = *config;
-        answer->workers[answer->count] = spot->worker;
-        answer->delays_ns[answer->count] = spot->idle_ns;
+        answer->workers[answer->count] = worker;
         answer->count++;
     }
 }
@@ -354,7 +345,7 @@ static void hurry(const struct ask *ask, struct dispatch_answer *answer_out)
         }
     }
     if (best.worker != WORKER_NONE && best.has_room) {
-        add(answer_out, &best_config, &best);
+        add(answer_out, &best_config, best.worker);
     }
 }
 
@@ -459,7 +450,7 @@ static bool place_range(
             weft_haste_note(ask->fit.input, off_ns, found->target_ns);
         }
         if (spot->has_room) {
-            add(answer_out, &config, spot);
+            add(answer_out, &config, spot->worker);
         }
         is_worth_waiting = is_worth_waiting || !spot->has_room;
     }
@@ -516,7 +507,6 @@ static void dispatch_home(
         .known = known,
         .learn = &state->learn,
         .number = workflow->queue_first + queue->task,
-        .links = weft_learnt_links(&state->learn),
     };
     answer_out->near_first = true;
     for (uint32_t i = 0; i <= queue->look_count; i++) { /* The last one stands for all others. */
@@ -567,9 +557,6 @@ void weft_home_ended(const struct policy_input *input, const struct ended_facts 
     };
     const struct estimate planned =
         profile_run(input->profile, model, batch.device, ended->items, ended->config);
-    if (ended->completed && ended->delay_ns > 0) {
-        weft_learn_links(&state->learn, ended->delay_ns, ended->held_ns);
-    }
     if (ended->completed) {
         weft_learn_note(&state->learn, &batch, planned.run_ns, ended->run_ns, view->now_ns);
     }

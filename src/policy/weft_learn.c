@@ -4,10 +4,7 @@
 #include "base/numbers.h"
 
 /* A new value counts one part in this many; of a queue the first ones more. */
-enum { QUEUE_WEIGHT = 16, CONFIG_WEIGHT = 8, WORKER_WEIGHT = 2, LINKS_WEIGHT = 32 };
-
-/* Links are believed to be idle until transfers have taken longer than this. */
-#define LINKS_PRIOR_NS INT64_C(20000000)
+enum { QUEUE_WEIGHT = 16, CONFIG_WEIGHT = 8, WORKER_WEIGHT = 2 };
 
 /* Of a queue with fewer batches nothing is said about workers: it may be the profile that is wrong.
  */
@@ -90,20 +87,6 @@ int64_t weft_learnt_config(
     const int64_t of_queue = WEFT_LEARN_ONE + learn->queues[queue_at(queue, device)].ratio;
     const int64_t of_config = WEFT_LEARN_ONE + learn->configs[config_at(queue, device, config)];
     return believed(of_queue * of_config / WEFT_LEARN_ONE, CONFIG_DOUBT);
-}
-
-void weft_learn_links(struct weft_learn *learn, int64_t idle_ns, int64_t held_ns)
-{
-    const int64_t most_ns = idle_ns * (RATIO_MAX / WEFT_LEARN_ONE);
-    learn->links_idle_ns += idle_ns - learn->links_idle_ns / LINKS_WEIGHT;
-    learn->links_held_ns += min_i64(held_ns, most_ns) - learn->links_held_ns / LINKS_WEIGHT;
-}
-
-int64_t weft_learnt_links(const struct weft_learn *learn)
-{
-    const int64_t idle_ns = learn->links_idle_ns + LINKS_PRIOR_NS;
-    const int64_t held_ns = learn->links_held_ns + LINKS_PRIOR_NS;
-    return max_i64(held_ns / (idle_ns / WEFT_LEARN_ONE), WEFT_LEARN_ONE);
 }
 
 int64_t weft_learnt_more_ns(int64_t planned_ns, int64_t of_config, int64_t of_worker)

@@ -39,8 +39,6 @@ struct weft_learn {
     struct weft_learnt_queue queues[WEFT_LEARN_QUEUES];
     int32_t configs[WEFT_LEARN_CONFIGS]; /* Likewise. */
     struct weft_learnt_worker workers[WEFT_LEARN_WORKERS];
-    int64_t links_idle_ns; /* What transfers of late would have taken over idle links, in all, */
-    int64_t links_held_ns; /* and what they took. */
 };
 
 /* Of what something is learnt. */
@@ -62,12 +60,6 @@ int64_t weft_learnt_worker(const struct weft_learn *learn, uint32_t worker, int6
 /* By which ratio a config takes longer than measured, likewise. */
 int64_t weft_learnt_config(
     const struct weft_learn *learn, uint32_t queue, uint32_t device, struct config config);
-
-/* Inputs that idle links would have brought in @idle_ns took @held_ns. */
-void weft_learn_links(struct weft_learn *learn, int64_t idle_ns, int64_t held_ns);
-
-/* By which ratio transfers take longer than over idle links: WEFT_LEARN_ONE at least. */
-int64_t weft_learnt_links(const struct weft_learn *learn);
 
 /* How much longer than @planned_ns a run takes by these two ratios. */
 int64_t weft_learnt_more_ns(int64_t planned_ns, int64_t of_config, int64_t of_worker);

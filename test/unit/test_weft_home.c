@@ -230,22 +230,6 @@ static void what_is_learnt_of_a_worker_fades(void **state)
     assert_in_range(learnt_ns(&learn, &other, 3 * later_ns), 150 * MS, 210 * MS);
 }
 
-/* Inputs that took four times as long as over idle links will do so again. */
-static void links_that_are_busy_count_for_more(void **state)
-{
-    (void)state;
-    static struct weft_learn learn;
-    assert_int_equal(weft_learnt_links(&learn), WEFT_LEARN_ONE);
-    for (uint32_t i = 0; i < 100; i++) {
-        weft_learn_links(&learn, 10 * MS, 40 * MS);
-    }
-    assert_in_range(weft_learnt_links(&learn), 7 * WEFT_LEARN_ONE / 2, 4 * WEFT_LEARN_ONE);
-    for (uint32_t i = 0; i < 200; i++) {
-        weft_learn_links(&learn, 10 * MS, 5 * MS);
-    }
-    assert_int_equal(weft_learnt_links(&learn), WEFT_LEARN_ONE);
-}
-
 /* A profile that is wrong is mostly wrong about the model: other configs need not be tried. */
 static void a_config_that_has_not_run_takes_what_its_queue_takes(void **state)
 {
@@ -297,7 +281,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_is_idle_is_used, setup, teardown),
         cmocka_unit_test_setup_teardown(haste_is_bought_where_plans_fail, setup, teardown),
         cmocka_unit_test_setup_teardown(a_slow_worker_is_avoided, setup, teardown),
-        cmocka_unit_test(links_that_are_busy_count_for_more),
         cmocka_unit_test_setup_teardown(what_is_learnt_of_a_worker_fades, setup, teardown),
         cmocka_unit_test_setup_teardown(
             a_config_that_has_not_run_takes_what_its_queue_takes, setup, teardown),
