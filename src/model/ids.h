@@ -84,7 +84,7 @@ static inline uint64_t job_key(struct job_id job)
 {
     const uint64_t in_node = ((uint64_t)job.incarnation << 28) + job.number;
     const uint64_t above = in_node >> 32; /* Beside the node, which has 14 bits. */
-    return ((uint64_t)job.node << 32 | (uint32_t)in_node) ^ above << 46 ^ above >> 18;
+    return ((uint64_t)job.node << 32 | (uint32_t)in_node) ^ above * UINT64_C(0x9e3779b97f4a7c15);
 }
 
 #endif /* MODEL_IDS_H */

@@ -56,6 +56,21 @@ static void keys_of_jobs_differ(void **state)
     }
 }
 
+/* Jobs of a node that are there at the same time, however often its repository has changed. */
+static void keys_of_jobs_differ_in_all_editions(void **state)
+{
+    (void)state;
+    enum { CHANGES = 40, JOBS = 20 };
+    struct job_id jobs[CHANGES * JOBS];
+    for (uint32_t i = 0; i < CHANGES * JOBS; i++) {
+        const uint32_t edition = i / JOBS << EDITION_NODE_BITS;
+        jobs[i] = (struct job_id){.number = job_number(edition, 1 + i % JOBS)};
+        for (uint32_t k = 0; k < i; k++) {
+            assert_true(job_key(jobs[i]) != job_key(jobs[k]));
+        }
+    }
+}
+
 static void what_an_earlier_life_has_sent_is_dropped(void **state)
 {
     (void)state;
@@ -403,6 +418,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(keys_of_jobs_differ),
+        cmocka_unit_test(keys_of_jobs_differ_in_all_editions),
         cmocka_unit_test(what_an_earlier_life_has_sent_is_dropped),
         cmocka_unit_test(a_life_that_the_list_does_not_know_yet_is_heard),
         cmocka_unit_test(what_was_meant_for_an_earlier_life_is_dropped),
