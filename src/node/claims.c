@@ -7,6 +7,8 @@
 #include "node/rows.h"
 #include "node/tickets.h"
 
+enum { STRANGERS_MAX = 8 }; /* In turn, without the edition of a task: its owner is told. */
+
 /* How many items of @kind fit @worker together, as the profile says: at least one task's. */
 static uint32_t items_max(
     const struct node *node, uint32_t worker, const struct workflow_task *kind)
@@ -208,6 +210,14 @@ void claims_drop(struct node *node, const struct message *message)
 /* What to do with the tickets of a claim that is over. */
 enum fate { FATE_FORGET, FATE_PUT_BACK, FATE_REFUSE };
 
+/* One more node does not have the edition of ticket @slot. Whether it seems that none has. */
+static bool has_met_strangers(struct node *node, uint32_t slot)
+{
+    struct ticket *ticket = ticket_at(node, slot);
+    ticket->strange_count++;
+    return ticket->strange_count == STRANGERS_MAX;
+}
+
 /* Claim @slot is over: tell the policy, and settle its tickets. */
 static void finish(
     struct node *node, uint32_t slot, const struct ended_facts *said, enum fate fate,
@@ -226,9 +236,10 @@ static void finish(
     while (next != POOL_NONE) {
         const uint32_t at = next;
         next = ticket_at(node, at)->link.next;
-        if (fate == FATE_PUT_BACK) {
+        const bool is_nowhere = reason == REASON_EDITION && has_met_strangers(node, at);
+        if (fate == FATE_PUT_BACK && !is_nowhere) {
             tickets_put_back(node, at);
-        } else if (fate == FATE_REFUSE) {
+        } else if (fate != FATE_FORGET) {
             tickets_refuse(node, at, reason);
         } else {
             tickets_forget(node, at);

@@ -174,9 +174,33 @@ static uint32_t find_resort(const struct node *node, struct need need)
     return WORKER_NONE;
 }
 
-static bool fits(
-    const struct node *node, struct need need, uint32_t worker, const struct config *config)
+/* Whether this node cannot run the edition of the head of queue @number. */
+static bool is_foreign(const struct node *node, uint32_t number)
 {
+    const uint32_t head = node->home.queues[number].list.first;
+    return !can_run_edition(node, ticket_at(node, head)->job);
+}
+
+/* Whether a worker of another node meets @need. */
+static bool is_met_elsewhere(const struct node *node, struct need need)
+{
+    for (uint32_t worker = 0; worker < node->fleet->worker_count; worker++) {
+        if (!view_is_own(&node->view, worker) && view_is_usable(&node->view, worker) &&
+            can_run(node, need, worker)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Own workers do not fit what this node would decline at once: it would be claimed without end. */
+static bool fits(
+    const struct node *node, uint32_t number, struct need need, uint32_t worker,
+    const struct config *config)
+{
+    if (view_is_own(&node->view, worker) && is_foreign(node, number)) {
+        return false;
+    }
     const bool usable = view_is_usable(&node->view, worker) || is_resort(node, worker);
     return usable && can_run(node, need, worker) &&
            view_fits(&node->view, worker, config->cpu, config->gpu);
@@ -194,7 +218,7 @@ static uint32_t claim_first(
             .reason = answer->unplanned ? REASON_UNPLANNED : REASON_NONE,
             .near_first = answer->near_first,
         };
-        if (fits(node, need, wanted.worker, &wanted.config)) {
+        if (fits(node, number, need, wanted.worker, &wanted.config)) {
             return claims_make(node, number, &wanted, declined_out);
         }
     }
@@ -213,19 +237,19 @@ static uint32_t claim_starved(
     }
     for (uint32_t worker = 0; worker < node->fleet->worker_count; worker++) {
         alone.worker = worker;
-        if (fits(node, need, worker, &alone.config)) {
+        if (fits(node, number, need, worker, &alone.config)) {
             return claims_make(node, number, &alone, declined_out);
         }
     }
     return 0;
 }
 
-/* No worker meets @need, so none can run the head: tell its owner. */
-static void turn_away(struct node *node, uint32_t number, struct need need)
+/* None can run the head, for @reason: tell its owner. */
+static void turn_away(struct node *node, uint32_t number, enum reason reason)
 {
     const uint32_t slot = node->home.queues[number].list.first;
     tickets_take(node, slot);
-    tickets_refuse(node, slot, why_none(node, need));
+    tickets_refuse(node, slot, reason);
 }
 
 /* Look again at @at_ns, if not before. */
@@ -269,7 +293,12 @@ static uint32_t serve(struct node *node, uint32_t number)
         struct dispatch_answer answer;
         bool declined = false;
         if (!is_met && resort == WORKER_NONE) {
-            turn_away(node, number, need);
+            turn_away(node, number, why_none(node, need));
+            left++;
+            continue;
+        }
+        if (is_foreign(node, number) && !is_met_elsewhere(node, need)) {
+            turn_away(node, number, REASON_EDITION);
             left++;
             continue;
         }

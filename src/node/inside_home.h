@@ -28,8 +28,9 @@ struct ticket {
     int64_t ready_ns;
     int64_t arrived_ns;
     int64_t deadline_ns;
-    bool firm;    /* Past it the answer is not wanted. */
-    bool put_off; /* It is late, and has given way to others. */
+    bool firm;             /* Past it the answer is not wanted. */
+    bool put_off;          /* It is late, and has given way to others. */
+    uint8_t strange_count; /* Claims that were declined by nodes without its edition. */
 };
 
 /* A batch that a home has sent off and not seen the end of. */

@@ -315,6 +315,33 @@ static void a_refused_claim_goes_back_and_its_worker_counts_as_full(void **state
     lone_close(&lone);
 }
 
+/* Declined at once by its own node, it would be claimed there again, without end. */
+static void what_its_node_cannot_run_is_claimed_elsewhere(void **state)
+{
+    (void)state;
+    struct lone lone;
+    open_binding(&lone);
+    lone_editions(&lone, 5, 6);
+    show(&lone, HOLDER, 1, /* gpu_free */ 1);
+    offer(&lone, first);
+    struct message claimed = expect_claim(&lone, first);
+    uint32_t count = 1;
+    for (uint64_t sequence = 2; sequence < 20; sequence++) {
+        tell(&lone, &claimed, MESSAGE_DECLINE, REASON_EDITION, sequence);
+        if (lone_sent(&lone, HOLDER, MESSAGE_UNFIT) != NULL) {
+            break;
+        }
+        show(&lone, HOLDER, sequence, /* gpu_free */ 1);
+        assert_true(lone_timer(&lone, TIMER_HOME));
+        claimed = expect_claim(&lone, first);
+        count++;
+    }
+    assert_int_equal(count, 8); /* Nobody seems to have that edition. */
+    assert_int_equal(lone_sent(&lone, HOLDER, MESSAGE_UNFIT)->reason, REASON_EDITION);
+    assert_int_equal(lone.pools.tickets.used, 0);
+    lone_close(&lone);
+}
+
 static void an_end_frees_units_before_the_row_says_so(void **state)
 {
     (void)state;
@@ -557,6 +584,7 @@ int main(void)
         cmocka_unit_test(what_is_under_way_is_waited_for),
         cmocka_unit_test(a_holder_that_was_never_asked_sends_what_is_sought),
         cmocka_unit_test(a_refused_claim_goes_back_and_its_worker_counts_as_full),
+        cmocka_unit_test(what_its_node_cannot_run_is_claimed_elsewhere),
         cmocka_unit_test(an_end_frees_units_before_the_row_says_so),
         cmocka_unit_test(tasks_that_are_ready_together_are_not_offered_the_same_unit),
         cmocka_unit_test(an_offer_says_what_is_free_where_it_waits),
