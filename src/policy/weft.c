@@ -18,7 +18,7 @@
  * Tasks that can run on a share of a device wait in home queues instead (weft_home.h).
  * Source: our own; costs of models as in compass, tolls as marginal waits of a queue (Nona),
  * configs of shares and batches as in esg.
- * What can no longer be in time is given up (weft_give_up.h).
+ * What can no longer be in time gives way to what can (weft_give_up.h).
  * An idle worker asks the one of its rack with the longest queue for a task.
  * Ignores: the spread of run times, and on whole devices which models are slow.
  * Not for: jobs whose clients know better where they should run.
