@@ -38,7 +38,7 @@ struct site {
     atomic_uint machines; /* Of others, of which it was told before its node was. */
 };
 
-static bool takes_none; /* Machines of others cannot be used. */
+static atomic_bool takes_none; /* Machines of others cannot be used. */
 
 static char folder[] = "/tmp/weft-membership-XXXXXX";
 static char where[PATH_BYTES];
@@ -98,7 +98,7 @@ static bool on_machine(
         strcmp(member->resources, "1 x") == 0) {
         atomic_fetch_add(&site->machines, 1);
     }
-    return !takes_none || error_set(error, WEFT_INVALID, "it is of no use") == WEFT_OK;
+    return !atomic_load(&takes_none) || error_set(error, WEFT_INVALID, "it is of no use") == WEFT_OK;
 }
 
 static enum weft_status join(struct site *site, uint64_t agreement, struct weft_error *error)
@@ -219,12 +219,12 @@ static void what_a_machine_has_is_known_before_its_node(ATTR_UNUSED void **state
     assert_int_equal(atomic_load(&sites[0].machines), 1);
     close_site(1);
     wait_until(&sites[0].epochs, 2);
-    takes_none = true;
+    atomic_store(&takes_none, true);
     open_site(1); /* Neither can be used by the other. */
     wait_until(&sites[0].machines, 2);
     wait_until(&sites[1].machines, 1);
     close_site(1);
-    takes_none = false;
+    atomic_store(&takes_none, false);
     open_site(1);
     wait_until(&sites[0].epochs, 3);
     assert_int_equal(atomic_load(&sites[0].machines), 3);

@@ -552,7 +552,7 @@ static void turns_are_found_out_and_kept(ATTR_UNUSED void **state)
         assert_int_equal(access(model->turns_path, R_OK), 0);
         const struct onnx_turn_class *class = &model->rows->turns.classes[4]; /* 16 bytes a row. */
         assert_true(class->cost[2] > 0);
-        assert_int_equal(class->trials[2], TURN_TRIALS);
+        assert_true(class->trials[2] > 0); /* Once, if others seemed to be far better. */
         onnx_model_unload(model);
     }
 }
