@@ -282,7 +282,7 @@ static uint32_t serve(struct node *node, uint32_t number)
         if (node->seat.gives_up && !give_up_tickets(node, number)) {
             return queue->count > 0 ? HOME_TASKS_PER_STEP : left; /* Enough for this step. */
         }
-        if (pressing_yields(node, number)) {
+        if (node->seat.yields && pressing_yields(node, number)) {
             recheck(node, queue);
             break;
         }
@@ -366,7 +366,9 @@ void home_serve(struct node *node)
         queue->due = queue->due || (queue->count > 0 && left >= HOME_TASKS_PER_STEP);
         number = next_due(node); /* What is left of a full step is for the next. */
     }
-    pressing_say(node);
+    if (node->seat.yields) {
+        pressing_say(node);
+    }
 }
 
 void home_linger(struct node *node)

@@ -4,7 +4,7 @@
  * A home queue has the tasks of one workflow, and homes claim what is free whoever else waits. So
  * that priorities reach beyond a node, its rows say how urgent what waits there is, and other homes
  * claim nothing for tasks that rank half a level of priority lower or more. As a level is half a
- * minute of waiting, no task waits for ever.
+ * minute of waiting, no task waits for ever. Only of policies that want it (seat.yields).
  */
 #ifndef NODE_PRESSING_H
 #define NODE_PRESSING_H

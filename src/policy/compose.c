@@ -242,6 +242,12 @@ static bool pools(const struct policy_set *set)
     return policy != NULL && policy->pools != NULL && policy->pools(set->roles[ROLE_PLACE].options);
 }
 
+static bool yields(const struct policy_set *set)
+{
+    const struct policy *policy = set->roles[ROLE_DISPATCH].policy;
+    return policy != NULL && policy->yields;
+}
+
 static bool gives_up(const struct policy_set *set)
 {
     const struct policy *policy = set->roles[ROLE_ADMIT].policy;
@@ -258,6 +264,7 @@ void policy_seat_init(
 
     *seat = (struct policy_seat){
         .binds = binds(set, input->catalogue),
+        .yields = yields(set),
         .steals = steals(set),
         .learns = learns(set),
         .pools = pools(set),

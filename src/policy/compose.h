@@ -55,6 +55,7 @@ struct policy_meter {
 /* The state of a composition at one node. */
 struct policy_seat {
     bool binds;        /* There are home queues: see policy_waits(). */
+    bool yields;       /* Homes give way to what is more urgent elsewhere. */
     bool learns;       /* Workers learn how slow they are. */
     bool pools;        /* Idle workers take what waits at others of this node. */
     bool steals;       /* Idle workers of this node look for work elsewhere. */

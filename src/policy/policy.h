@@ -60,6 +60,7 @@ struct policy {
     bool by_deadline;                    /* order goes by deadlines: for those who admit. */
     bool announces;                      /* Workers are told of tasks ahead of their inputs. */
     bool binds;                          /* dispatch chooses workers too: see home queues above. */
+    bool yields;                         /* Homes give way to what is more urgent elsewhere. */
     const struct policy_option *options; /* Ends with a NULL name. NULL: none. */
 
     /*

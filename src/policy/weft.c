@@ -452,6 +452,7 @@ const struct policy policy_weft = {
     .learns = learns,
     .pools = pools,
     .binds = true,
+    .yields = true,
     .options = options,
     .plan = plan,
     .admit = weft_admit,

@@ -497,13 +497,23 @@ static void press(struct lone *lone, uint64_t sequence, uint32_t urgency)
     lone_step(lone, &event);
 }
 
+/* The same with a policy whose homes give way. */
+static void open_yielding(struct lone *lone)
+{
+    static struct policy yielding;
+    const struct lone_options options = {.policy = &yielding};
+    yielding = *policy_find("first-fit");
+    yielding.yields = true;
+    lone_open(lone, &options);
+}
+
 /* A level of priority is half a minute: what ranks less than half of one lower does not wait. */
 static void a_home_gives_way_to_what_is_more_urgent_elsewhere(void **state)
 {
     (void)state;
     const uint32_t now = UINT32_C(1) << 31;
     struct lone lone;
-    open_binding(&lone);
+    open_yielding(&lone);
     show(&lone, HOLDER, 1, /* gpu_free */ 1);
     claim(&lone, second, FLOW_A, 0, 1);
     press(&lone, 1, now + 16000);
@@ -520,7 +530,7 @@ static void a_row_says_that_a_task_waits_for_room(void **state)
 {
     (void)state;
     struct lone lone;
-    open_binding(&lone);
+    open_yielding(&lone);
     const struct row_load *load = &lone.board.entries[lone.worker].live.load;
     show(&lone, HOME, 1, /* gpu_free */ 0);
     show(&lone, HOLDER, 1, /* gpu_free */ 0);
