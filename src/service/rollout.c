@@ -411,7 +411,7 @@ void rollout_members(struct rollout *rollout, const struct member_list *list)
     }
 }
 
-/* What was found at the start, or served before the name was lost, as edition @number. */
+/* What was found at the start, or held before the name was lost, as edition @number. */
 static void describe(const struct rollout *rollout, uint32_t number, struct edition *edition_out)
 {
     const struct repository *repository = rollout_repository(rollout);
@@ -536,10 +536,9 @@ enum weft_status rollout_join(
 
 void rollout_close(struct rollout *rollout)
 {
-    const struct edition *served = rollout_find(rollout, rollout->said.serves);
     answer(rollout, /* is_end */ true);
-    if (rollout->membership != NULL && served != NULL) {
-        rollout->last = *served;
+    if (rollout->membership != NULL && rollout->count > 0) {
+        rollout->last = rollout->held[rollout->count - 1]; /* Another may serve it already. */
         rollout->has_last = true;
     }
     rollout->membership = NULL;

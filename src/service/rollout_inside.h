@@ -21,7 +21,7 @@ struct rollout {
     struct edition held[EDITIONS_MAX]; /* The oldest first. */
     uint32_t count;
     struct edition next; /* The newest, while it is not held. */
-    struct edition last; /* What was served when this was last a member, */
+    struct edition last; /* The newest that was held when this was last a member, */
     bool has_last;       /* if it ever was. */
     struct edition_said said;
     struct member_editions told; /* The same, as it was last told to others. */
