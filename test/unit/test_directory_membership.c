@@ -98,7 +98,8 @@ static bool on_machine(
         strcmp(member->resources, "1 x") == 0) {
         atomic_fetch_add(&site->machines, 1);
     }
-    return !atomic_load(&takes_none) || error_set(error, WEFT_INVALID, "it is of no use") == WEFT_OK;
+    return !atomic_load(&takes_none) ||
+           error_set(error, WEFT_INVALID, "it is of no use") == WEFT_OK;
 }
 
 static enum weft_status join(struct site *site, uint64_t agreement, struct weft_error *error)
