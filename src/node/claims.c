@@ -211,7 +211,7 @@ void claims_drop(struct node *node, const struct message *message)
 enum fate { FATE_FORGET, FATE_PUT_BACK, FATE_REFUSE };
 
 /* One more node does not have the edition of ticket @slot. Whether it seems that none has. */
-static bool has_met_strangers(struct node *node, uint32_t slot)
+static bool meet_stranger(struct node *node, uint32_t slot)
 {
     struct ticket *ticket = ticket_at(node, slot);
     ticket->strange_count++;
@@ -236,7 +236,7 @@ static void finish(
     while (next != POOL_NONE) {
         const uint32_t at = next;
         next = ticket_at(node, at)->link.next;
-        const bool is_nowhere = reason == REASON_EDITION && has_met_strangers(node, at);
+        const bool is_nowhere = reason == REASON_EDITION && meet_stranger(node, at);
         if (fate == FATE_PUT_BACK && !is_nowhere) {
             tickets_put_back(node, at);
         } else if (fate != FATE_FORGET) {

@@ -185,8 +185,7 @@ static bool is_foreign(const struct node *node, uint32_t number)
 static bool is_met_elsewhere(const struct node *node, struct need need)
 {
     for (uint32_t worker = 0; worker < node->fleet->worker_count; worker++) {
-        if (!view_is_own(&node->view, worker) && view_is_usable(&node->view, worker) &&
-            can_run(node, need, worker)) {
+        if (!view_is_own(&node->view, worker) && choose_can_use(&node->view, worker, need)) {
             return true;
         }
     }

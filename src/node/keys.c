@@ -227,14 +227,8 @@ static void answer(struct node *node, uint32_t slot, uint64_t client, struct job
 static void pass_on(struct node *node, uint32_t slot, uint32_t peer, bool can_wait)
 {
     const struct keyed *entry = keyed_at(node, slot);
-    struct message message = {
-        .kind = MESSAGE_SETTLED,
-        .can_wait = can_wait,
-        .job = entry->job,
-        .workflow = entry->workflow,
-        .deputy =
-            {.key = entry->key, .status = status_code(entry->status), .reason = entry->reason},
-    };
+    struct message message = keyed_settled(entry, entry->status, entry->reason);
+    message.can_wait = can_wait;
     if (peer == NODE_NONE || !members_is_up(node->view.members, peer) ||
         !audit_has_room(node, entry->output_count + 1)) {
         return; /* It asks again. */
@@ -366,12 +360,7 @@ static bool is_final(enum weft_status status, enum reason reason)
 static void tell_end(struct node *node, uint32_t slot, enum weft_status status, enum reason reason)
 {
     const struct keyed *entry = keyed_at(node, slot);
-    const struct message settled = {
-        .kind = MESSAGE_SETTLED,
-        .job = entry->job,
-        .workflow = entry->workflow,
-        .deputy = {.key = entry->key, .status = status_code(status), .reason = reason},
-    };
+    const struct message settled = keyed_settled(entry, status, reason);
     if (entry->deputy != NODE_NONE && members_is_up(node->view.members, entry->deputy)) {
         outbox_send(node, entry->deputy, &settled);
     }

@@ -129,6 +129,16 @@ void keyed_rename(struct node *node, uint32_t slot, struct job_id job)
     map_put(&node->keys.by_job, job_key(job), slot);
 }
 
+struct message keyed_settled(const struct keyed *entry, enum weft_status status, enum reason reason)
+{
+    return (struct message){
+        .kind = MESSAGE_SETTLED,
+        .job = entry->job,
+        .workflow = entry->workflow,
+        .deputy = {.key = entry->key, .status = status_code(status), .reason = reason},
+    };
+}
+
 void keyed_unfollow(struct keyed *entry, uint32_t peer)
 {
     uint32_t kept = 0;
@@ -146,17 +156,7 @@ void keyed_follow(struct node *node, uint32_t slot, uint32_t peer)
     keyed_unfollow(entry, peer);
     if (entry->follower_count == KEYED_FOLLOWERS_MAX) {
         const uint32_t first = entry->followers[0];
-        const struct message settled = {
-            .kind = MESSAGE_SETTLED,
-            .job = entry->job,
-            .workflow = entry->workflow,
-            .deputy =
-                {
-                    .key = entry->key,
-                    .status = status_code(WEFT_CANCELLED),
-                    .reason = REASON_DUPLICATE,
-                },
-        };
+        const struct message settled = keyed_settled(entry, WEFT_CANCELLED, REASON_DUPLICATE);
         if (members_is_up(node->view.members, first)) {
             outbox_send(node, first, &settled);
         }

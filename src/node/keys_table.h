@@ -33,6 +33,10 @@ void keyed_weigh(struct node *node, uint32_t slot);
 void keyed_drop_inputs(struct node *node, uint32_t slot);
 void keyed_drop_outputs(struct node *node, uint32_t slot);
 
+/* What a node that waits for the answer of @entry is told, if that is all it gets. */
+struct message keyed_settled(
+    const struct keyed *entry, enum weft_status status, enum reason reason);
+
 /* @peer wants the answer of request @slot as well. Too many: the first of them is told to give up.
  */
 void keyed_follow(struct node *node, uint32_t slot, uint32_t peer);

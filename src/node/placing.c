@@ -222,18 +222,6 @@ static bool has_fallen_silent(const struct node *node, const struct job *job, ui
     return members_is_silent(node, peer) && job->tried_ns <= node->broken_ns[peer];
 }
 
-/* Whether a worker can be found for task @task of @job. */
-static bool has_worker(const struct node *node, const struct job *job, uint32_t task)
-{
-    const struct need need = need_at(node, job->workflow, task, job->items);
-    for (uint32_t worker = 0; worker < node->fleet->worker_count; worker++) {
-        if (view_is_usable(&node->view, worker) && can_run(node, need, worker)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Mark the tasks that are on silent peers, unless one of them cannot run anywhere else. Returns
  * whether there is any. */
 static bool mark_silent(const struct node *node, const struct job *job, uint64_t *lost)
@@ -243,7 +231,8 @@ static bool mark_silent(const struct node *node, const struct job *job, uint64_t
     bool any = false;
     for (uint32_t i = 0; i < workflow->task_count; i++) {
         if (has_fallen_silent(node, job, placement_worker(job->placement[i]))) {
-            if (!has_worker(node, job, i)) {
+            const struct need need = need_at(node, job->workflow, i, job->items);
+            if (choose_first(&node->view, need) == WORKER_NONE) {
                 return false;
             }
             bitset_add(silent, i);
