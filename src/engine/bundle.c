@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include "base/assert.h"
+#include "base/error.h"
 #include "base/memory.h"
 #include "engine/lender.h"
 #include "engine/segment.h"
@@ -287,4 +288,50 @@ bool tensor_texts_fit(const struct weft_tensor *tensor)
         at += length;
     }
     return at == tensor->bytes;
+}
+
+enum weft_status bundle_check_tensor(
+    const struct weft_tensor *tensor, uint64_t bytes_max, struct weft_error *error)
+{
+    const size_t length = strnlen(tensor->name, sizeof(tensor->name));
+    if (length == 0 || length == sizeof(tensor->name)) {
+        return error_set(
+            error, WEFT_INVALID, "the name of a tensor has %zu bytes; 1 to %d are allowed", length,
+            WEFT_TENSOR_NAME_BYTES_MAX - 1);
+    }
+    if ((uint32_t)tensor->dtype >= WEFT_DTYPES || tensor->rank > WEFT_RANK_MAX) {
+        return error_set(
+            error, WEFT_INVALID, "'%s' has no type, or more than %d dimensions", tensor->name,
+            WEFT_RANK_MAX);
+    }
+    for (uint32_t i = 0; i < tensor->rank; i++) {
+        if (tensor->shape[i] < 0) {
+            return error_set(error, WEFT_INVALID, "'%s' has a negative dimension", tensor->name);
+        }
+    }
+    const bool is_texts = tensor->dtype == WEFT_BYTES;
+    const uint64_t bytes = tensor_bytes(tensor->dtype, tensor->rank, tensor->shape);
+    if (!is_texts && (bytes == UINT64_MAX || bytes > bytes_max)) {
+        return error_set(
+            error, WEFT_LIMIT, "'%s' is larger than what is left of the limit, %llu bytes",
+            tensor->name, (unsigned long long)bytes_max);
+    }
+    if (is_texts ? tensor->bytes > bytes_max : tensor->bytes != bytes) {
+        return error_set(
+            error, is_texts ? WEFT_LIMIT : WEFT_INVALID, "'%s' cannot have %llu bytes",
+            tensor->name, (unsigned long long)tensor->bytes);
+    }
+    return WEFT_OK;
+}
+
+enum weft_status bundle_check_texts(const struct bundle *bundle, struct weft_error *error)
+{
+    for (uint32_t i = 0; i < bundle->count; i++) {
+        const struct weft_tensor *tensor = &bundle->tensors[i];
+        if (tensor->dtype == WEFT_BYTES && !tensor_texts_fit(tensor)) {
+            return error_set(
+                error, WEFT_FAILED, "the lengths of the texts of '%s' do not add up", tensor->name);
+        }
+    }
+    return WEFT_OK;
 }

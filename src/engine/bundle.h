@@ -116,4 +116,14 @@ uint64_t tensor_bytes(enum weft_dtype dtype, uint32_t rank, const int64_t *shape
  */
 bool tensor_texts_fit(const struct weft_tensor *tensor);
 
+/*
+ * Whether a bundle may hold @tensor: a name of its own length, a type, a shape, and the
+ * bytes that these need, at most @bytes_max. @error says what is wrong.
+ */
+enum weft_status bundle_check_tensor(
+    const struct weft_tensor *tensor, uint64_t bytes_max, struct weft_error *error);
+
+/* Whether the texts in @bundle are what their lengths say. @error says which are not. */
+enum weft_status bundle_check_texts(const struct bundle *bundle, struct weft_error *error);
+
 #endif /* ENGINE_BUNDLE_H */

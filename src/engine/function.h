@@ -79,14 +79,4 @@ static inline uint64_t function_align(uint64_t at)
 void function_run(
     const struct function *function, const struct function_host *host, struct function_task *task);
 
-/*
- * Whether a bundle may hold @tensor: a name of its own length, a type, a shape, and the
- * bytes that these need, at most @bytes_max. @error says what is wrong.
- */
-enum weft_status function_check_tensor(
-    const struct weft_tensor *tensor, uint64_t bytes_max, struct weft_error *error);
-
-/* Whether the texts in @bundle are what their lengths say. @error says which are not. */
-enum weft_status function_check_texts(const struct bundle *bundle, struct weft_error *error);
-
 #endif /* ENGINE_FUNCTION_H */

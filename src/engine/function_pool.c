@@ -287,7 +287,7 @@ static bool serve_model(
 static enum function_receipt take_return(
     struct function_task *task, const struct function_message *message, struct bundle *bundle)
 {
-    if (message->status == WEFT_OK && function_check_texts(bundle, NULL) == WEFT_OK) {
+    if (message->status == WEFT_OK && bundle_check_texts(bundle, NULL) == WEFT_OK) {
         task->output = bundle;
         return FUNCTION_RECEIVED;
     }

@@ -318,7 +318,7 @@ static enum function_receipt receive_tensors(
         receive_all(channel->socket, wires, count * sizeof(wires[0]), deadline_ns);
     for (uint32_t i = 0; i < count && receipt == FUNCTION_RECEIVED; i++) {
         const struct weft_tensor tensor = tensor_wire_read(&wires[i].tensor);
-        if (function_check_tensor(&tensor, bytes_max - bundle->bytes, NULL) != WEFT_OK) {
+        if (bundle_check_tensor(&tensor, bytes_max - bundle->bytes, NULL) != WEFT_OK) {
             return FUNCTION_NONSENSE;
         }
         if (wires[i].place != 0) {

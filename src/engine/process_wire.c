@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "base/assert.h"
-#include "engine/function.h"
 #include "engine/lender.h"
 #include "engine/segment.h"
 #include "engine/tensor_wire.h"
@@ -243,7 +242,7 @@ static bool take_tensor(struct reading *reading, struct bundle *bundle)
     struct wire_tensor in;
     reader_take(&reading->reader, &in, sizeof(in));
     const struct weft_tensor tensor = tensor_wire_read(&in.tensor);
-    if (reading->reader.is_bad || function_check_tensor(&tensor, UINT64_MAX, NULL) != WEFT_OK ||
+    if (reading->reader.is_bad || bundle_check_tensor(&tensor, UINT64_MAX, NULL) != WEFT_OK ||
         bundle_find(bundle, tensor.name) != NULL ||
         !(in.place == PLACE_INLINE ? take_inline(reading, &tensor, bundle)
                                    : take_file(reading, &in, &tensor, bundle))) {

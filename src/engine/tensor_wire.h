@@ -2,7 +2,7 @@
  * tensor_wire.h - a tensor as engine processes and processes of functions are told of it.
  *
  * Without its data, and without a pointer: what comes from another process is copied, and checked
- * (function_check_tensor) before it is used.
+ * (bundle_check_tensor) before it is used.
  */
 #ifndef ENGINE_TENSOR_WIRE_H
 #define ENGINE_TENSOR_WIRE_H

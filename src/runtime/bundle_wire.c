@@ -4,7 +4,6 @@
 
 #include "base/assert.h"
 #include "base/error.h"
-#include "engine/function.h"
 #include "wire/bytes.h"
 
 /*
@@ -70,7 +69,7 @@ static enum weft_status take_tensors(
             return error_set(error, WEFT_INVALID, "tensor %u: not a tensor", i);
         }
         const enum weft_status status =
-            function_check_tensor(&tensor, bytes_max - bundle->bytes, error);
+            bundle_check_tensor(&tensor, bytes_max - bundle->bytes, error);
         if (status != WEFT_OK) {
             return status;
         }

@@ -1,7 +1,6 @@
 #include "runtime/remote.h"
 
 #include "engine/edge_part.h"
-#include "engine/function.h"
 #include "runtime/bundle_wire.h"
 #include "runtime/inside.h"
 
@@ -89,7 +88,7 @@ static uint64_t tensor_make(void *context, const uint8_t *head, size_t head_byte
 static bool tensor_check(void *context, uint64_t tensor)
 {
     const struct bundle *bundle = bundle_of(context, tensor);
-    return bundle == NULL || function_check_texts(bundle, NULL) == WEFT_OK;
+    return bundle == NULL || bundle_check_texts(bundle, NULL) == WEFT_OK;
 }
 
 static void on_peer(void *context, uint32_t peer, enum net_peer_state state)

@@ -19,12 +19,12 @@ static void check(const struct bundle *bundle)
     ASSERT(bundle->count <= BUNDLE_TENSORS_MAX);
     for (uint32_t i = 0; i < bundle->count; i++) {
         const struct weft_tensor *tensor = &bundle->tensors[i];
-        ASSERT(function_check_tensor(tensor, BYTES_MAX, NULL) == WEFT_OK);
+        ASSERT(bundle_check_tensor(tensor, BYTES_MAX, NULL) == WEFT_OK);
         bytes += tensor->bytes;
     }
     ASSERT(bytes == bundle->bytes);
     ASSERT(bytes <= BYTES_MAX);
-    (void)function_check_texts(bundle, NULL); /* It may say what it likes, within bounds. */
+    (void)bundle_check_texts(bundle, NULL); /* It may say what it likes, within bounds. */
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
