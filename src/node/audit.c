@@ -102,7 +102,6 @@ static int64_t patience_ns(const struct job *job)
 
 static void probe_workers(struct node *node)
 {
-    uint32_t again = 0;
     uint32_t next = node->job_list.first;
     while (next != POOL_NONE) {
         const uint32_t slot = next;
@@ -116,8 +115,8 @@ static void probe_workers(struct node *node)
         if (!job->probed) {
             job->probed = true;
             probe(node, job);
-        } else if (again < REPAIRS_PER_STEP) { /* No node has answered since. */
-            again++;
+        } else if (node->repairs_left > 0) { /* No node has answered since. */
+            node->repairs_left--;
             job->audits = (uint8_t)min_u32(job->audits + 1u, AUDIT_PATIENCE_SHIFT_MAX);
             job->touched_ns = now_ns(node);
             placing_silent(node, slot);
@@ -132,6 +131,7 @@ void audit_run(struct node *node)
         return; /* The rest in steps of its own. */
     }
     node->audit_timer = false;
+    node->repairs_left = REPAIRS_PER_STEP;
     probe_workers(node);
     home_audit(node);
     grants_audit(node);

@@ -216,7 +216,8 @@ struct node {
     uint32_t given_up;   /* Jobs, in this step: see GIVE_UP_PER_STEP. */
     uint32_t unit_count; /* Of all its devices: so many batches at most. */
     uint64_t arrival;
-    uint32_t repair_job; /* Next to look at after a loss, or POOL_NONE. */
+    uint32_t repair_job;   /* Next to look at after a loss, or POOL_NONE. */
+    uint32_t repairs_left; /* Jobs that may still be placed in a step of repairs or audits. */
     uint32_t repair_visit;
     struct policy_seat seat; /* Its first words belong to this line. */
     struct view view;        /* Its first words; the rest is for decisions. */

@@ -484,15 +484,14 @@ void jobs_query(struct node *node, const struct message *message)
 
 bool jobs_repair(struct node *node)
 {
-    uint32_t repaired = 0;
     for (uint32_t looks = 0; looks < REPAIR_LOOKS_PER_STEP; looks++) {
         const uint32_t slot = node->repair_job;
-        if (slot == POOL_NONE || repaired == REPAIRS_PER_STEP) {
+        if (slot == POOL_NONE || node->repairs_left == 0) {
             break;
         }
         node->repair_job = job_at(node, slot)->link.next;
         if (!jobs_is_complete(node, job_at(node, slot)) && placing_again(node, slot, TASK_NONE)) {
-            repaired++;
+            node->repairs_left--;
         }
     }
     return node->repair_job != POOL_NONE;

@@ -6,6 +6,7 @@
 #include "node/jobs.h"
 #include "node/keys.h"
 #include "node/keys_table.h"
+#include "node/members.h"
 #include "node/outbox.h"
 #include "node/placing.h"
 #include "node/visits.h"
@@ -481,7 +482,20 @@ static bool lacks_deputy(const struct node *node, const struct keyed *entry)
            (entry->deputy != first || (first != NODE_NONE && keyed_has_lost_deputy(node, entry)));
 }
 
-/* Do what the loss of a node means for request @slot. Whether there was something to do. */
+static bool is_overdue(const struct node *node, const struct keyed *entry)
+{
+    return now_ns(node) - entry->touched_ns >= AUDIT_NS << entry->tries;
+}
+
+static void lose_patience(struct keyed *entry)
+{
+    entry->tries = (uint8_t)min_u32(entry->tries + 1u, KEYED_PATIENCE_SHIFT_MAX);
+}
+
+/*
+ * Do what the loss of a node, or the silence of a deputy, means for request @slot. Whether there
+ * was something to do.
+ */
 static bool repair(struct node *node, uint32_t slot)
 {
     const struct keyed *entry = keyed_at(node, slot);
@@ -493,6 +507,12 @@ static bool repair(struct node *node, uint32_t slot)
     if (entry->state == KEYED_OWNED && lacks_deputy(node, entry)) {
         keys_tell_deputy(node, slot);
         proceed(node, jobs_find(node, entry->job)); /* If there is none to tell. */
+        return true;
+    }
+    if (entry->state == KEYED_OWNED && !entry->is_known && is_overdue(node, entry)) {
+        lose_patience(keyed_at(node, slot));
+        keys_tell_deputy(node, slot); /* What was said, or the answer to it, is lost. */
+        placing_go_on(node, jobs_find(node, entry->job)); /* It has waited long enough. */
         return true;
     }
     if (entry->state == KEYED_WAITING && keyed_has_lost_deputy(node, entry) && !is_full) {
@@ -509,14 +529,13 @@ static bool repair(struct node *node, uint32_t slot)
 
 bool keys_repair(struct node *node)
 {
-    uint32_t repaired = 0;
     uint32_t next = node->keys.list.first;
-    while (next != POOL_NONE && repaired < REPAIRS_PER_STEP) {
+    while (next != POOL_NONE && node->repairs_left > 0) {
         const uint32_t slot = next;
         next = keyed_at(node, slot)->link.next;
-        repaired += repair(node, slot) ? 1 : 0;
+        node->repairs_left -= repair(node, slot) ? 1 : 0;
     }
-    return repaired == REPAIRS_PER_STEP;
+    return node->repairs_left == 0;
 }
 
 void keys_returned(struct node *node, uint32_t peer)
@@ -542,19 +561,14 @@ void keys_returned(struct node *node, uint32_t peer)
     }
 }
 
-/* Ask after request @slot, which has been silent for long. */
+/* Ask after request @slot of another node, which has been silent for long. */
 static void ask_after(struct node *node, uint32_t slot)
 {
     struct keyed *entry = keyed_at(node, slot);
     const struct message query = {
         .kind = MESSAGE_QUERY, .job = entry->job, .workflow = entry->workflow};
-    entry->tries = (uint8_t)min_u32(entry->tries + 1u, KEYED_PATIENCE_SHIFT_MAX);
-    if (entry->state == KEYED_OWNED && !entry->is_known) {
-        keys_tell_deputy(node, slot); /* What was said, or the answer to it, is lost. */
-        if (audit_has_room(node, 4 * workflow_at(node, entry->workflow)->task_count)) {
-            placing_go_on(node, jobs_find(node, entry->job)); /* It has waited long enough. */
-        }
-    } else if (entry->state == KEYED_DEPUTED && !keyed_is_orphan(node, entry)) {
+    lose_patience(entry);
+    if (entry->state == KEYED_DEPUTED && !keyed_is_orphan(node, entry)) {
         entry->touched_ns = now_ns(node);
         outbox_send(node, entry->job.node, &query);
     } else if (entry->state == KEYED_WAITING && !keyed_has_lost_deputy(node, entry)) {
@@ -572,9 +586,14 @@ void keys_audit(struct node *node)
         const int64_t silent_ns = now_ns(node) - entry->touched_ns;
         if (entry->state == KEYED_ANSWERED && silent_ns >= ANSWER_KEPT_NS) {
             keyed_forget(node, slot);
-        } else if (entry->state != KEYED_ANSWERED && silent_ns >= AUDIT_NS << entry->tries) {
+        } else if (
+            (entry->state == KEYED_DEPUTED || entry->state == KEYED_WAITING) &&
+            is_overdue(node, entry)) {
             ask_after(node, slot);
         }
     }
-    (void)keys_repair(node); /* What there was no room for. */
+    const uint32_t messages = REPAIRS_PER_STEP * 4 * node->catalogue->task_count_max;
+    if (!audit_has_room(node, messages) || keys_repair(node)) {
+        members_look_again(node); /* The rest in steps of its own. */
+    }
 }

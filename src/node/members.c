@@ -175,6 +175,7 @@ void members_hint(struct node *node, uint32_t peer, enum peer_hint hint)
 
 void members_repair(struct node *node)
 {
+    node->repairs_left = REPAIRS_PER_STEP;
     const bool visits_left = visits_repair(node);
     const bool jobs_left = jobs_repair(node);
     const bool keys_left = keys_repair(node);

@@ -301,6 +301,58 @@ static void a_request_whose_deputy_is_back_is_told_to_it(void **state)
     lone_close(&lone);
 }
 
+/* Steps of repairs follow each other until none is left; each places a few jobs at most. */
+static void expect_short_steps(struct lone *lone, uint32_t visits)
+{
+    uint32_t known = 0;
+    do {
+        const uint32_t count = node_counts(lone->node).visits;
+        assert_in_range(count, known, known + REPAIRS_PER_STEP);
+        known = count;
+    } while (lone_timer(lone, TIMER_REPAIR));
+    assert_int_equal(known, visits);
+}
+
+/* More than a step has room for, and than its host has prepared for. */
+static void jobs_that_waited_for_a_deputy_go_on_a_few_at_a_time(void **state)
+{
+    (void)state;
+    struct lone lone;
+    open_with_deputies(&lone);
+    lone.is_retry = true;
+    while (node_counts(lone.node).jobs < 40) {
+        lone.key.words[0]++;
+        if (keyed_first_but(lone.node, lone.key, NODE_NONE) == 0) {
+            (void)lone_request(&lone, FLOW_A);
+        }
+    }
+    assert_int_equal(node_counts(lone.node).visits, 0);
+    assert_true(lone_timer(&lone, TIMER_AUDIT));
+    expect_short_steps(&lone, 40);
+    lone_close(&lone);
+}
+
+/* Jobs that ran on a node, and those that it owned. */
+static void what_a_lost_node_had_is_repaired_a_few_at_a_time(void **state)
+{
+    (void)state;
+    struct lone lone;
+    open_with_deputies(&lone);
+    lone_plan(1, 1, 1, 1);
+    for (uint32_t i = 0; i < 20; i++) {
+        (void)lone_request(&lone, FLOW_A);
+    }
+    lone.key = key_of(1, 0);
+    for (uint32_t i = 0; i < 20; i++) {
+        lone.key.words[1]++;
+        say(&lone, MESSAGE_DEPUTE, (struct job_id){.node = 1, .number = 1 + i}, 1);
+    }
+    lone_plan(0, 0, 0, 0);
+    lone_members(&lone, 2, UINT64_C(1), /* fresh */ 0);
+    expect_short_steps(&lone, 40);
+    lone_close(&lone);
+}
+
 static void a_request_that_no_deputy_has_room_for_is_answered_without(void **state)
 {
     (void)state;
@@ -988,6 +1040,8 @@ int main(void)
         cmocka_unit_test(a_deputy_that_knows_of_fewer_attempts_is_told_again),
         cmocka_unit_test(an_owner_counts_what_one_that_it_outranks_has_counted),
         cmocka_unit_test(an_attempt_does_not_wait_for_a_deputy_for_ever),
+        cmocka_unit_test(jobs_that_waited_for_a_deputy_go_on_a_few_at_a_time),
+        cmocka_unit_test(what_a_lost_node_had_is_repaired_a_few_at_a_time),
         cmocka_unit_test(what_is_asked_for_again_and_not_known_runs_when_a_deputy_knows),
         cmocka_unit_test(a_deputy_runs_nothing_before_its_own_deputy_knows),
         cmocka_unit_test(of_two_owners_the_first_in_rank_goes_on),
