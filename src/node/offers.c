@@ -42,7 +42,12 @@ void offers_again(struct node *node, uint32_t slot)
     struct message_units *free = &offer.offer.free;
     const uint32_t incarnation = members_incarnation(node->view.members, task->home);
     offer.sequence = rows_say(node, worker, task->home, incarnation, free);
-    free->gpu -= min_u32(units_for_others(node, worker, task->number), free->gpu);
+    const uint32_t others = min_u32(units_for_others(node, worker, task->number), free->gpu);
+    if (others > 0) { /* Its home believes so until a row comes, even if the others take none. */
+        free->gpu -= others;
+        worker->load_changed = true;
+        worker->touched = true;
+    }
     outbox_send(node, task->home, &offer);
 }
 
