@@ -231,8 +231,9 @@ static uint32_t claim_starved(
 {
     struct wanted alone = {.config = {.batch = facts->head_items}, .reason = REASON_STARVED};
     const struct ticket *head = ticket_at(node, node->home.queues[number].list.first);
-    if (head->put_off || now_ns(node) - facts->head_ready_ns < STARVED_NS) {
-        return 0; /* What was put off is meant to wait, and comes first again in the end. */
+    const int64_t patience_ns = head->put_off ? PUT_OFF_STARVED_NS : STARVED_NS;
+    if (now_ns(node) - facts->head_ready_ns < patience_ns) {
+        return 0;
     }
     for (uint32_t worker = 0; worker < node->fleet->worker_count; worker++) {
         alone.worker = worker;
