@@ -68,6 +68,12 @@ bool node_knows(const struct node *node, struct request_key key)
     return keys_find(node, key) != POOL_NONE;
 }
 
+bool node_answers_for(const struct node *node, struct request_key key)
+{
+    const uint32_t slot = keys_find(node, key);
+    return slot != POOL_NONE && keyed_at(node, slot)->state != KEYED_WAITING;
+}
+
 bool node_answered_early(const struct node *node, struct job_id job)
 {
     const uint32_t slot = keyed_find_job(node, job);

@@ -131,8 +131,11 @@ bool node_shows(const struct node *node, uint32_t peer);
 /* How many nodes that is. */
 uint32_t node_shown_count(const struct node *node);
 
-/* Whether the request with @key is this node's, or one that it is the deputy for. */
+/* Whether @node has heard of the request with @key. */
 bool node_knows(const struct node *node, struct request_key key);
+
+/* Whether the request with @key is this node's, or one that it is the deputy for. */
+bool node_answers_for(const struct node *node, struct request_key key);
 
 /* Whether a job of this node waits for nothing but what its deputy says: see message.is_quiet. */
 bool node_attends(const struct node *node);

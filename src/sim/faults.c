@@ -358,8 +358,10 @@ bool faults_poisons(struct sim *sim, const struct run *run)
         is_poison = retries_is_poison(sim, task.job);
     }
     if (is_poison) {
+        const bool was_counted = retries_is_counted(sim);
         sim->poison.crashes++;
         crash(sim, run->node);
+        sim->poison.forgotten += was_counted && !retries_is_counted(sim) ? 1 : 0;
         restart_later(sim, run->node);
     }
     return is_poison;

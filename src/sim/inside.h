@@ -91,6 +91,7 @@ struct poison {
     bool has_come;             /* The request has come. */
     uint32_t number;           /* Of the request. */
     uint32_t crashes;
+    uint32_t forgotten; /* How often it crashed all that had counted them. */
 };
 
 struct sim_editions;

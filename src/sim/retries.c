@@ -139,6 +139,17 @@ bool retries_is_poison(const struct sim *sim, struct job_id job)
     return open != NULL && job_equal(open->job, job) && open->is_poison;
 }
 
+bool retries_is_counted(const struct sim *sim)
+{
+    const struct request_key key = key_of(sim, sim->poison.number);
+    bool is_counted = false;
+    for (uint32_t i = 0; i < sim->options.fleet->node_count && !is_counted; i++) {
+        const struct node *node = sim->nodes[i].node;
+        is_counted = node != NULL && node_answers_for(node, key);
+    }
+    return is_counted;
+}
+
 void retries_lose(struct sim *sim, uint32_t node)
 {
     for (uint32_t slot = 0; slot < sim->open_jobs.capacity; slot++) {

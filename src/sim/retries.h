@@ -38,6 +38,8 @@ ATTR_COLD void retries_lose(struct sim *sim, uint32_t node);
 bool retries_is_away(const struct sim *sim, uint32_t slot);
 bool retries_has_asked(const struct sim *sim, uint32_t slot);
 bool retries_is_poison(const struct sim *sim, struct job_id job);
+/* Whether a node that lives has counted how often the poisonous request was tried. */
+ATTR_COLD bool retries_is_counted(const struct sim *sim);
 /* No request whose deputy lives is forgotten. */
 ATTR_COLD void retries_check(const struct sim *sim);
 
