@@ -83,35 +83,35 @@ static int64_t planned_ns(int64_t run_ns, double margin)
     return run_ns + (int64_t)((double)run_ns * margin);
 }
 
-/* What @choice takes while others hold the rest of its device. */
-static int64_t beside_others_ns(const struct fleet *fleet, const struct configs_choice *choice)
+int64_t configs_beside_ns(
+    const struct fleet *fleet, uint32_t device, uint32_t gpu, int64_t run_ns, double interference)
 {
     for (uint32_t i = 0; i < fleet->worker_count; i++) {
         const struct fleet_worker *worker = &fleet->workers[i];
-        if (worker->device == choice->device && worker->sharing == SHARES_SM) {
+        if (worker->device == device && worker->sharing == SHARES_SM) {
             const uint32_t all = worker->gpu_units * fleet_partitions(worker);
-            const uint32_t others = all > choice->config.gpu ? all - choice->config.gpu : 0;
-            return planned_ns(choice->run_ns, sharing_stretch(worker, 0, others) - 1);
+            const uint32_t held = gpu == 0 ? worker->gpu_units : gpu;
+            const uint32_t others = all > held ? all - held : 0;
+            return planned_ns(
+                run_ns, sharing_stretch(worker, /* others */ 0, others, interference) - 1);
         }
     }
-    return choice->run_ns;
+    return run_ns;
 }
 
 static struct row make_row(
     const struct fleet *fleet, const struct configs_choice *choice, double margin, uint32_t number)
 {
     const struct configs_prices prices = configs_prices(fleet);
-    const int64_t run_ns = beside_others_ns(fleet, choice);
-    return (struct row){
-        .choice = *choice,
-        .weight =
-            {
-                .time_ns = planned_ns(run_ns, margin),
-                .cost = configs_cost(prices, choice->config, run_ns),
-                .batch = choice->config.batch,
-            },
-        .number = number,
+    struct row row = {.choice = *choice, .number = number};
+    row.choice.beside_ns = configs_beside_ns(
+        fleet, choice->device, choice->config.gpu, choice->run_ns, choice->interference);
+    row.weight = (struct search_choice){
+        .time_ns = planned_ns(row.choice.beside_ns, margin),
+        .cost = configs_cost(prices, choice->config, row.choice.beside_ns),
+        .batch = choice->config.batch,
     };
+    return row;
 }
 
 static int by_time(const void *left, const void *right)
@@ -146,6 +146,7 @@ static uint32_t collect_device(
             .device = device,
             .run_ns = point->run_ns + curve->handoff_ns,
             .sd_ns = point->sd_ns,
+            .interference = point->interference,
         };
         const bool is_allowed =
             (!rules->whole || choice.config.gpu == units) && (!rules->single || point->items == 1);

@@ -32,6 +32,8 @@ struct configs_choice {
     uint32_t device;      /* The kind it was measured on. */
     int64_t run_ns;       /* As measured, with the hand-off. */
     int64_t sd_ns;        /* Standard deviation of single runs. */
+    double interference;  /* As in struct profile_point. */
+    int64_t beside_ns;    /* What it takes while others hold the rest of the device: the plan. */
 };
 
 /* By planned time, then cost, then as in the profile. */
@@ -55,6 +57,10 @@ int64_t configs_cost(struct configs_prices prices, struct config config, int64_t
  * one of CPU, as large clouds charge: cheap configs still leave room for others.
  */
 struct configs_prices configs_prices(const struct fleet *fleet);
+
+/* What @run_ns on @gpu units of a device become while others hold the rest of it; 0: all units. */
+int64_t configs_beside_ns(
+    const struct fleet *fleet, uint32_t device, uint32_t gpu, int64_t run_ns, double interference);
 
 /* Whether @worker could ever hold a batch that needs @bytes, if nothing else were there. */
 bool configs_can_hold(

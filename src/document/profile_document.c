@@ -74,6 +74,12 @@ const struct field profile_point_fields[] = {
     {"crowded", FIELD_FRACTION(struct profile_point, slowing.crowded), .range = &interference_range,
      .help = "how many threads wanted a processor beyond those that have one, as a part of the "
              "processors, on average"},
+    {"interference", FIELD_FRACTION(struct profile_point, interference),
+     .range = &interference_range,
+     .help =
+         "how much longer such a batch takes while others like it hold all of the device, where "
+         "the device has any interference",
+     .left_out = "that of the device"},
     {0},
 };
 

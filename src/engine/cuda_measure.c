@@ -19,6 +19,7 @@ enum {
     RUNS_MAX = 200, /* Of each point, at most. */
     SHARES = 8,     /* Sizes that are measured, at most. */
     STREAMS = 4,    /* That run at the same time, at most: more carry less. */
+    BESIDE = 8,     /* Shares that run at the same time, to see what they do to one another. */
 };
 
 #define POINT_NS_MAX INT64_C(30000000) /* Enough for a point, once it has RUNS_MIN. */
@@ -44,7 +45,8 @@ struct others {
     uint32_t count;
 };
 
-/* The card, with memory for runs: all shares may have all of it, since only two run at once. */
+/* The card, with memory for runs: each share may have all of it, as the
+ * others that run beside one have little. */
 static enum weft_status open_device(
     struct measuring *measuring, const struct cuda_measure_options *options,
     struct weft_error *error)
@@ -276,6 +278,18 @@ static uint32_t least_units(const struct measuring *measuring)
     return least == 0 ? 1 : least;
 }
 
+/* The sizes of shares that are measured: all that a worker has, as 0, then the least and up. */
+static uint32_t list_sizes(const struct measuring *measuring, uint32_t *sizes_out)
+{
+    uint32_t count = 0;
+    sizes_out[count++] = 0;
+    for (uint32_t i = least_units(measuring); i < measuring->parts.units && count <= SHARES;
+         i *= 2) {
+        sizes_out[count++] = i;
+    }
+    return count;
+}
+
 /* All packages on a share of @units; 0: all that a worker has. */
 static enum weft_status measure_share(
     struct measuring *measuring, uint32_t units, struct weft_error *error)
@@ -307,35 +321,49 @@ static enum weft_status measure_share(
     return status;
 }
 
-/* A graph of the largest package on @units units of @part. */
-static enum weft_status open_beside(
-    struct measuring *measuring, uint32_t part, uint32_t units, struct cuda_share **share_out,
-    struct cuda_graph *graph_out, struct weft_error *error)
-{
-    const uint32_t package = measuring->manifest.package_count - 1;
-    const enum weft_status status =
-        cuda_shares_take(&measuring->shares, within(measuring, part), units, share_out, error);
-    return status == WEFT_OK ? open_graph(measuring, *share_out, package, graph_out, error)
-                             : status;
-}
-
-/* How long a run takes alone and beside @count - 1 others, all on @units units. */
-static enum weft_status time_beside(
-    struct measuring *measuring, uint32_t count, uint32_t units, int64_t ns_out[2],
+/* Shares of @units, as many as there are at a time, those of the first worker first. */
+static enum weft_status take_shares(
+    struct measuring *measuring, uint32_t units, struct cuda_share **shares, uint32_t *count_out,
     struct weft_error *error)
 {
-    struct cuda_share *shares[CUDA_UNITS_MAX] = {NULL};
-    struct cuda_graph graph = {.device = &measuring->device};
+    enum weft_status status = WEFT_OK;
+    uint32_t part = 0;
+    *count_out = 0;
+    while (part < measuring->parts.count && *count_out < BESIDE && status == WEFT_OK) {
+        struct cuda_share *share = NULL;
+        status =
+            cuda_shares_take(&measuring->shares, within(measuring, part), units, &share, error);
+        if (status == WEFT_OK && share != NULL) {
+            shares[(*count_out)++] = share;
+        } else {
+            part++;
+        }
+    }
+    return status;
+}
+
+/*
+ * How long a run of @package takes on the first of @count @shares, alone and beside the others, as
+ * far as there is memory for their runs: *@count becomes how many that are, with the first.
+ */
+static enum weft_status time_beside(
+    struct measuring *measuring, uint32_t package, struct cuda_share **shares, uint32_t *count,
+    int64_t ns_out[2], struct weft_error *error)
+{
+    struct cuda_graph graph;
     struct others *others = memory_zeroed(1, sizeof(*others)); /* Large for a stack. */
     struct others none = {.count = 0};
     struct estimate_times times = {.count = 0};
-    const bool is_cut = measuring->parts.count > 1;
-    enum weft_status status = open_beside(measuring, 0, units, &shares[0], &graph, error);
-    while (others->count + 1 < count && status == WEFT_OK) {
-        const uint32_t i = others->count++;
-        others->graphs[i].device = &measuring->device;
-        status = open_beside(
-            measuring, is_cut ? i + 1 : 0, units, &shares[i + 1], &others->graphs[i], error);
+    enum weft_status status = open_graph(measuring, shares[0], package, &graph, error);
+    const bool is_open = status == WEFT_OK;
+    while (others->count + 1 < *count && status == WEFT_OK) {
+        const uint32_t i = others->count;
+        status = open_graph(measuring, shares[i + 1], package, &others->graphs[i], error);
+        others->count += status == WEFT_OK ? 1 : 0;
+        if (status == WEFT_NO_MEMORY) {
+            *count = others->count + 1;
+            status = WEFT_OK;
+        }
     }
     if (status == WEFT_OK) {
         status = time_runs(&graph, &none, &times, &ns_out[0], error);
@@ -343,34 +371,62 @@ static enum weft_status time_beside(
     if (status == WEFT_OK) {
         status = time_runs(&graph, others, &times, &ns_out[1], error);
     }
-    for (uint32_t i = 0; i < count; i++) {
-        if (shares[i] != NULL) {
-            cuda_graph_close(i == 0 ? &graph : &others->graphs[i - 1]);
-            cuda_shares_give(&measuring->shares, shares[i]);
-        }
+    for (uint32_t i = 0; i < others->count; i++) {
+        cuda_graph_close(&others->graphs[i]);
+    }
+    if (is_open) {
+        cuda_graph_close(&graph);
     }
     free(others);
     return status;
 }
 
-/* Half of the device beside the other half, a stream beside three others, or one worker's part
- * beside all others. */
-static enum weft_status measure_interference(struct measuring *measuring, struct weft_error *error)
+/* What was found of @package on a share of @units is said of its points. */
+static void note_interference(
+    struct measuring *measuring, uint32_t package, uint32_t units, double interference)
 {
-    const bool is_cut = measuring->parts.count > 1;
-    const uint32_t wanted = measuring->shares.are_streams ? STREAMS : 2;
-    const uint32_t count = is_cut                             ? measuring->parts.count
-                           : measuring->parts.units >= wanted ? wanted
-                                                              : 2;
-    const uint32_t units = is_cut ? measuring->parts.units : measuring->parts.units / count;
-    const double all_units = (double)measuring->parts.count * measuring->parts.units;
-    int64_t ns[2] = {0, 0};
-    const enum weft_status status = time_beside(measuring, count, units, ns, error);
-    if (status == WEFT_OK && ns[1] > ns[0]) {
-        const double longer =
-            (double)(ns[1] - ns[0]) / (double)ns[0] * all_units / ((count - 1.0) * units);
-        measuring->measured->interference =
-            longer < CUDA_INTERFERENCE_MAX ? longer : CUDA_INTERFERENCE_MAX;
+    const struct cuda_manifest *manifest = &measuring->manifest;
+    struct cuda_measured *measured = measuring->measured;
+    const uint32_t first = package == 0 ? 1 : manifest->packages[package - 1].rows + 1;
+    for (uint32_t i = 0; i < measured->point_count; i++) {
+        struct profile_point *point = &measured->points[i];
+        if (point->gpu == units && point->items >= first &&
+            point->items <= manifest->packages[package].rows) {
+            point->interference = interference;
+        }
+    }
+    if (package + 1 == manifest->package_count) {
+        measured->interference = interference;
+    }
+}
+
+/*
+ * What others that run the same do to each package on shares of @units; 0: all that a worker has.
+ * Beside them a small share loses more than a large one, and on streams a large batch more than a
+ * small one, which leaves processors idle.
+ */
+static enum weft_status measure_beside(
+    struct measuring *measuring, uint32_t units, struct weft_error *error)
+{
+    const uint32_t held = units == 0 ? measuring->parts.units : units;
+    const double all = (double)measuring->parts.count * measuring->parts.units;
+    struct cuda_share *shares[BESIDE];
+    uint32_t count = 0;
+    enum weft_status status = take_shares(measuring, held, shares, &count, error);
+    for (uint32_t i = 0; i < measuring->manifest.package_count && count > 1; i++) {
+        int64_t ns[2] = {0, 0};
+        uint32_t run = count;
+        status = status == WEFT_OK ? time_beside(measuring, i, shares, &run, ns, error) : status;
+        if (status == WEFT_OK && run > 1 && ns[1] > ns[0]) {
+            const double longer =
+                (double)(ns[1] - ns[0]) / (double)ns[0] * all / ((run - 1.0) * held);
+            note_interference(
+                measuring, i, units,
+                longer < CUDA_INTERFERENCE_MAX ? longer : CUDA_INTERFERENCE_MAX);
+        }
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        cuda_shares_give(&measuring->shares, shares[i]);
     }
     return status;
 }
@@ -391,13 +447,17 @@ enum weft_status cuda_measure(
     if (status == WEFT_OK) {
         status = measure_share(&measuring, /* units: all */ 0, error);
     }
-    uint32_t shares = 0;
-    for (uint32_t i = least_units(&measuring);
-         i < measuring.parts.units && shares < SHARES && status == WEFT_OK; i *= 2, shares++) {
-        status = measure_share(&measuring, i, error);
+    uint32_t sizes[SHARES + 1];
+    const uint32_t size_count = list_sizes(&measuring, sizes);
+    for (uint32_t i = 1; i < size_count && status == WEFT_OK; i++) {
+        status = measure_share(&measuring, sizes[i], error);
     }
-    if (status == WEFT_OK && measuring.shares.unit_count > 1) {
-        status = measure_interference(&measuring, error);
+    /* Last, as graphs are slower once kernels have come from several streams. What is said of the
+     * whole model is what was found last. */
+    const bool whole_last = measuring.shares.are_streams || measuring.parts.count > 1;
+    for (uint32_t i = 0; i < size_count && status == WEFT_OK; i++) {
+        const uint32_t at = whole_last ? size_count - 1 - i : i;
+        status = measure_beside(&measuring, sizes[at], error);
     }
     cuda_manifest_free(&measuring.manifest);
     return status; /* The rest goes with the process. */

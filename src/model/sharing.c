@@ -158,14 +158,18 @@ void sharing_give(
     }
 }
 
-double sharing_stretch(const struct fleet_worker *device, uint32_t others, uint32_t units)
+double sharing_stretch(
+    const struct fleet_worker *device, uint32_t others, uint32_t units, double interference)
 {
     switch (device->sharing) {
     case SHARES_COUNTED:
         return 1 + (double)others * device->interference;
     case SHARES_SM:
+        if (interference == 0 || device->interference == 0) {
+            interference = device->interference;
+        }
         return 1 + (double)units / ((double)device->gpu_units * fleet_partitions(device)) *
-                       device->interference;
+                       interference;
     case SHARES_MIG:
         break;
     }

@@ -54,8 +54,10 @@ uint32_t sharing_slices(uint32_t gpu, uint32_t slice);
 
 /*
  * How much longer than alone a batch takes beside @others batches on its device, in all its
- * partitions, that hold @units together.
+ * partitions, that hold @units together. Where processors are shared and the device has any
+ * interference, @interference is that of such a batch; 0: as the device says.
  */
-double sharing_stretch(const struct fleet_worker *device, uint32_t others, uint32_t units);
+double sharing_stretch(
+    const struct fleet_worker *device, uint32_t others, uint32_t units, double interference);
 
 #endif /* MODEL_SHARING_H */

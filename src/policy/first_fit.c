@@ -72,11 +72,13 @@ static double mean_end_ns(
     const struct policy_input *input, const struct asked *asked, struct config config,
     uint32_t parts)
 {
-    const int64_t run_ns =
-        profile_run(input->profile, asked->model, asked->spec->device, config.batch, config).run_ns;
-    const double beside = 1 + asked->spec->interference * (1 - 1.0 / parts);
+    const struct estimate run =
+        profile_run(input->profile, asked->model, asked->spec->device, config.batch, config);
+    const double known = asked->spec->interference;
+    const double beside =
+        1 + (known > 0 && run.interference > 0 ? run.interference : known) * (1 - 1.0 / parts);
     const double rounds = (double)asked->waiting / config.batch / parts;
-    return (double)run_ns * beside * ((parts > 1 && rounds < 1 ? 1 : rounds) + 1);
+    return (double)run.run_ns * beside * ((parts > 1 && rounds < 1 ? 1 : rounds) + 1);
 }
 
 /*

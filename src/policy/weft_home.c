@@ -181,7 +181,7 @@ struct bid {
     struct config config;
     const struct configs_choice *choice;
     uint64_t bytes;   /* What it needs. */
-    int64_t slowness; /* What it takes, as a ratio to what was measured. */
+    int64_t slowness; /* What it takes, as a ratio to what was planned. */
 };
 
 /* One config, and where it would run. */
@@ -189,7 +189,7 @@ struct spot {
     uint32_t worker; /* WORKER_NONE: nowhere. */
     bool has_room;
     int64_t delay_ns; /* Until the batch starts. */
-    int64_t more_ns;  /* What its run takes beyond what was measured. */
+    int64_t more_ns;  /* What its run takes beyond what was planned. */
     int64_t score_ns; /* Both, with what it costs others. */
     uint32_t left;    /* Units of the device that are free. */
     bool is_ideal;    /* It starts at once, costs others nothing and is as fast as measured. */
@@ -281,7 +281,7 @@ static struct spot look_at_both(
         spot.delay_ns += max_i64(free_at_ns - input->view->now_ns, WAIT_LEAST_NS);
     }
     if (input->options[WEFT_LEARN] != 0) {
-        spot.more_ns = weft_learnt_more_ns(bid->choice->run_ns, bid->slowness, place->slowness);
+        spot.more_ns = weft_learnt_more_ns(bid->choice->beside_ns, bid->slowness, place->slowness);
     }
     spot.score_ns = spot.delay_ns + spot.more_ns;
     spot.is_ideal = spot.has_room && spot.delay_ns == 0 && place->slowness <= WEFT_LEARN_ONE;
@@ -557,7 +557,9 @@ void weft_home_ended(const struct policy_input *input, const struct ended_facts 
     };
     const struct estimate planned =
         profile_run(input->profile, model, batch.device, ended->items, ended->config);
+    const int64_t planned_ns = configs_beside_ns(
+        view->fleet, batch.device, ended->config.gpu, planned.run_ns, planned.interference);
     if (ended->completed) {
-        weft_learn_note(&state->learn, &batch, planned.run_ns, ended->run_ns, view->now_ns);
+        weft_learn_note(&state->learn, &batch, planned_ns, ended->run_ns, view->now_ns);
     }
 }

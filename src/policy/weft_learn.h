@@ -49,7 +49,7 @@ struct weft_batch {
     struct config config;
 };
 
-/* @batch took @run_ns; @planned_ns were measured. */
+/* @batch took @run_ns; @planned_ns were measured, with what others on its device do to it. */
 void weft_learn_note(
     struct weft_learn *learn, const struct weft_batch *batch, int64_t planned_ns, int64_t run_ns,
     int64_t now_ns);

@@ -293,6 +293,7 @@ static struct estimate estimate_within(const struct share *share, uint32_t items
             .run_ns = points[i].run_ns,
             .sd_ns = points[i].sd_ns,
             .slowing = points[i].slowing,
+            .interference = points[i].interference,
             .source = points[i].items == items ? ESTIMATE_MEASURED : ESTIMATE_EXTRAPOLATED,
         };
     }
@@ -306,6 +307,7 @@ static struct estimate estimate_within(const struct share *share, uint32_t items
                 .beside = (low->slowing.beside + high->slowing.beside) / 2,
                 .crowded = (low->slowing.crowded + high->slowing.crowded) / 2,
             },
+        .interference = (low->interference + high->interference) / 2,
         .source = ESTIMATE_INTERPOLATED,
     };
 }
@@ -325,6 +327,7 @@ static struct estimate estimate_beyond(const struct share *share, uint32_t items
         .run_ns = scaled(largest->run_ns, batches, /* denominator */ 1, /* added */ 0),
         .sd_ns = scaled(largest->sd_ns, batches, /* denominator */ 1, /* added */ 0),
         .slowing = largest->slowing,
+        .interference = largest->interference,
         .source = ESTIMATE_EXTRAPOLATED,
     };
 
@@ -351,11 +354,16 @@ struct estimate profile_run_only(
     }
     items = config_items(config, items);
     if (items == 1 && config.gpu == 0 && config.cpu == 0 && curve->one != UINT32_MAX) {
+        const struct profile_point *one = &curve->points[curve->one];
         return (struct estimate){
             /* What is asked most needs no search. */
-            .run_ns = curve->points[curve->one].run_ns,   .sd_ns = curve->points[curve->one].sd_ns,
-            .slowing = curve->points[curve->one].slowing, .quantiles = quantiles_of(curve),
-            .distribution = curve->distribution,          .source = ESTIMATE_MEASURED,
+            .run_ns = one->run_ns,
+            .sd_ns = one->sd_ns,
+            .slowing = one->slowing,
+            .interference = one->interference,
+            .quantiles = quantiles_of(curve),
+            .distribution = curve->distribution,
+            .source = ESTIMATE_MEASURED,
         };
     }
     const struct share share = choose_share(curve, config);

@@ -40,6 +40,7 @@ struct profile_point {
     int64_t run_ns;
     int64_t sd_ns;          /* Standard deviation of the run time. */
     struct slowing slowing; /* What runs met while this was learnt; none where it was measured. */
+    double interference;    /* As that of its curve, of these items on this share. 0: as there. */
 };
 
 enum estimate_source {
@@ -69,6 +70,7 @@ struct estimate {
     int64_t run_ns;
     int64_t sd_ns;
     struct slowing slowing;  /* As in struct profile_point. */
+    double interference;     /* Likewise. */
     const double *quantiles; /* PROFILE_QUANTILES of them, of the curve; NULL: not known. */
     enum profile_distribution distribution;
     enum estimate_source source;

@@ -217,6 +217,7 @@ static void learn_run(struct refine *refine, const struct refine_ran *ran)
         .run_ns = known.run_ns,
         .sd_ns = known.sd_ns,
         .slowing = known.slowing,
+        .interference = known.interference,
     };
     if (known.source != ESTIMATE_MISSING && known.run_ns > 0) {
         learn_scatter(refine, ran, &known);
@@ -539,6 +540,7 @@ bool refine_hear(struct refine *refine, const struct learnt *news)
             max_i64((int64_t)(own * (double)known.run_ns + (1 - own) * (double)news->run_ns), 1),
         .sd_ns = (int64_t)(own * (double)known.sd_ns + (1 - own) * (double)news->sd_ns),
         .slowing = known.slowing, /* As if it was the same there. */
+        .interference = known.interference,
     };
     refine->count++;
     keep_in_line(curve, &point);

@@ -272,7 +272,8 @@ static bool makes_sense(struct measure_answer *answer)
     for (uint32_t i = 0; is_good && i < answer->figures.point_count; i++) {
         const struct profile_point *point = &answer->figures.points[i];
         is_good = point->run_ns >= 0 && point->run_ns <= DURATION_NS_MAX && point->sd_ns >= 0 &&
-                  point->sd_ns <= DURATION_NS_MAX && point->items > 0;
+                  point->sd_ns <= DURATION_NS_MAX && point->items > 0 && point->interference >= 0 &&
+                  point->interference <= CUDA_INTERFERENCE_MAX;
     }
     answer->error.message[sizeof(answer->error.message) - 1] = '\0';
     return is_good;

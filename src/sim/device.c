@@ -183,7 +183,7 @@ void device_launch(struct sim *sim, uint32_t node, const struct effect_launch *l
     const struct estimate estimate = profile_run(truth, model, spec->device, launch->items, shares);
 
     const struct profile_curve *curve = &sim->options.profile->models[model].curves[spec->device];
-    const double interference = spec->splits ? curve->interference : 0;
+    const double interference = spec->splits ? curve->interference : estimate.interference;
     /* What was learnt beside others is taken as it would be alone: others slow it down anew. */
     const double alone = spec->splits ? 1 / slowing_factor(&estimate.slowing, interference) : 1;
     const double factor =

@@ -40,7 +40,8 @@ static double stretch(const struct sim *sim, uint32_t worker, const struct run *
         return slowing_factor(&slowing, run->interference);
     }
     return sharing_stretch(
-        &sim->options.fleet->workers[worker], running->count - 1, running->units - run->gpu);
+        &sim->options.fleet->workers[worker], running->count - 1, running->units - run->gpu,
+        run->interference);
 }
 
 /* From now on run @slot takes @factor times as long. */

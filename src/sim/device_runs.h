@@ -28,7 +28,7 @@ struct run {
     uint64_t workspace_bytes;
     int64_t run_ns;      /* Alone on its device. */
     uint32_t threads;    /* On processors: its parts. */
-    double interference; /* Likewise: of what it runs. */
+    double interference; /* Of what it runs. */
 
     bool begun; /* Its inputs are there, and it is among those that run. */
 

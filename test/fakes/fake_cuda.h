@@ -28,6 +28,7 @@ enum fake_cuda_fault {
 #define FAKE_NEEDS_PRIORITY "WEFT_FAKE_NEEDS_PRIORITY" /* All of them have one. */
 #define FAKE_GRAPHS_MOST    "WEFT_FAKE_GRAPHS_MOST"    /* So many graphs are there, at most. */
 #define FAKE_RUN_US         "WEFT_FAKE_RUN_US"         /* So long a graph runs. */
+#define FAKE_BESIDE_US      "WEFT_FAKE_BESIDE_US" /* And longer, for each other stream that runs. */
 
 /* A file: while it is there, no recording begins. */
 #define FAKE_GATE "WEFT_FAKE_GATE"

@@ -214,14 +214,30 @@ static int64_t now_ns(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
+/* How many other streams than @stream run at @now. */
+static int64_t others_beside(const struct object *stream, int64_t now)
+{
+    int64_t others = 0;
+    for (uint32_t i = 0; i < OBJECTS_MAX; i++) {
+        const struct object *other = &fake.objects[i];
+        others += other->is_live && other->kind == STREAM && other != stream && other->busy_ns > now
+                      ? 1
+                      : 0;
+    }
+    return others;
+}
+
 /* A graph is launched on @stream: one after another they take their time. */
 static void take_time(struct object *stream)
 {
     const char *us = getenv(FAKE_RUN_US);
+    const char *more_us = getenv(FAKE_BESIDE_US);
     if (us != NULL) {
         const int64_t now = now_ns();
+        const int64_t others = more_us == NULL ? 0 : others_beside(stream, now);
         stream->busy_ns = stream->busy_ns > now ? stream->busy_ns : now;
         stream->busy_ns += strtol(us, NULL, 10) * 1000;
+        stream->busy_ns += more_us == NULL ? 0 : others * strtol(more_us, NULL, 10) * 1000;
     }
 }
 

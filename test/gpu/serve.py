@@ -191,11 +191,15 @@ def alone_us(document, name, rows, units=0):
     return float("nan")
 
 
+def keep(path, name):
+    if "OUT" in os.environ:
+        shutil.copy(path, f"{os.environ['OUT']}/{name}")
+
+
 def profile_only(repository):
     settings(repository)
     path, _ = profile(repository)
-    if "OUT" in os.environ:
-        shutil.copy(path, f"{os.environ['OUT']}/h200.profile.json")
+    keep(path, "h200.profile.json")
 
 
 def outputs(repository):
@@ -268,7 +272,7 @@ def beside(repository):
     write_profile(target, path, document, models)
     one = models[made[1]]["resident"]
     workspace = max(model.get("workspace", 0) for model in models.values())
-    base = models[made[0]]["resident"] + workspace
+    base = models[made[0]]["resident"] + 4 * workspace  # As many batches run at a time.
     for turn in (1, 2):
         for label, memory in (("all there", base + count * one), ("loads", base + 2 * one)):
             with Case(f"{label} {turn}"):
@@ -413,7 +417,8 @@ def shares(repository):
         with Case(label):
             form, policy = FORMS[label]
             settings(repository, slo="4ms", shares=form)
-            profile(repository, form == "processors")
+            path, _ = profile(repository, form == "processors")
+            keep(path, f"shares-{form or 'streams'}.profile.json")
             shares_of(repository, label, policy, kinds, whole)
     settings(repository)
 

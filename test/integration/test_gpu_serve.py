@@ -75,10 +75,11 @@ class GpuServe(unittest.TestCase):
             self.folder / "functions/sample.so",
         )
 
-    def weft(self, *arguments):
+    def weft(self, *arguments, **more):
         environment = {
             **os.environ,
             **exported.ENVIRONMENT,
+            **more,
             "WEFT_ONNXRUNTIME": str(LIBRARY),
             "WEFT_CACHE": str(self.folder.parent / "cache"),
         }
@@ -177,6 +178,19 @@ class GpuServe(unittest.TestCase):
         self.assertEqual(self.profiles()[gpu], kept[gpu])
         measured = self.profiles()[apart]["models"]["tripled"]["devices"][FAKE]["points"]
         self.assertEqual({p.get("gpu", 0) for p in measured}, {0, 1, 2, 4, 8})
+
+    def test_what_others_do_to_a_batch_is_measured_by_share(self):
+        slow = {"WEFT_FAKE_RUN_US": "500", "WEFT_FAKE_BESIDE_US": "5000"}
+        done = self.weft("profile", str(self.folder), **slow)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        measured = self.profiles()[f"{FAKE}_cuda-13.0.profile.json"]["models"]["tripled"]
+        device = measured["devices"][FAKE]
+        found = {(p.get("gpu", 0), p["items"]): p.get("interference") for p in device["points"]}
+        for items in (1, 2, 4):
+            self.assertIsNone(found[0, items])  # Nothing is beside the whole device.
+            self.assertGreater(found[4, items], 0)
+            self.assertGreater(found[8, items], 0)
+        self.assertEqual(device["interference"], found[4, 4])
 
     def test_run_times_are_learnt_while_models_are_served(self):
         gpu = f"{FAKE}_cuda-13.0.profile.json"

@@ -574,6 +574,28 @@ static void units_of_processors_slow_others_by_their_number(ATTR_UNUSED void **s
     stage_close(&stage);
 }
 
+/* The same, of a batch of which more is known than of its device. */
+static void others_slow_a_batch_as_was_measured_of_it(ATTR_UNUSED void **state)
+{
+    struct stage stage;
+    const struct fleet_worker like = {.gpu_units = 3, .interference = 0.3, .sharing = SHARES_SM};
+    open_machine(&stage, 1, &like);
+    const uint32_t model = stage_model(&stage, "a", 0, MS(10));
+    const struct profile_point third = {
+        .items = 1, .gpu = 1, .run_ns = MS(30), .interference = 1.5};
+    assert_int_equal(profile_add_point(stage.profile, model, 0, &third), WEFT_OK);
+    const uint32_t chain = stage_chain(&stage, "chain", "a");
+    begin(&stage);
+    for (uint32_t i = 0; i < 3; i++) {
+        stage_request(&stage, 0, 0, chain);
+    }
+    end(&stage);
+    for (uint32_t i = 0; i < 3; i++) {
+        expect_ended(chain, i, MS(60), MS(60));
+    }
+    stage_close(&stage);
+}
+
 static void a_cancelled_run_slows_no_other_any_more(ATTR_UNUSED void **state)
 {
     struct stage stage;
@@ -681,6 +703,7 @@ int main(void)
         cmocka_unit_test(without_interference_they_do_not),
         cmocka_unit_test(a_run_that_ends_sooner_than_it_was_told_ends_once),
         cmocka_unit_test(units_of_processors_slow_others_by_their_number),
+        cmocka_unit_test(others_slow_a_batch_as_was_measured_of_it),
         cmocka_unit_test(shares_of_one_worker_slow_each_other_too),
         cmocka_unit_test(a_cancelled_run_slows_no_other_any_more),
         cmocka_unit_test(only_what_runs_slows_others),

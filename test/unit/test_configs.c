@@ -70,6 +70,13 @@ static void interference_and_handoffs_are_planned_for(void **state)
     assert_int_equal(configs.weights[0].time_ns, 1000);
     assert_int_equal(configs.weights[1].time_ns, 2000 * 11 / 8); /* Three of four are others'. */
     assert_int_equal(configs.choices[1].run_ns, 2000);
+    assert_int_equal(configs.choices[1].beside_ns, 2000 * 11 / 8);
+    struct profile_point *known = &cluster.profile->models[0].curves[0].points[1];
+    assert_int_equal(known->gpu, 1);
+    known->interference = 1; /* What was measured of such a batch counts more. */
+    configs = collect((struct configs_rules){.margin = 0});
+    assert_int_equal(configs.weights[1].time_ns, 2000 * 7 / 4);
+    known->interference = 0;
     profile_set_handoff(cluster.profile, 0, 0, 100);
     cluster.fleet->workers[0].partitions = 2;
     configs = collect((struct configs_rules){.margin = 0});

@@ -170,6 +170,8 @@ static void a_part_of_the_device_is_taken_if_that_pays(void **state)
     assert_int_equal(units_for(&cluster, 9, 4), 0); /* Whole batches: no part of it. */
     cluster.fleet->workers[0].interference = 1;
     assert_int_equal(units_for(&cluster, 2, 4), 0); /* 210, 210. */
+    cluster.profile->models[0].curves[0].points[2].interference = 0.01;
+    assert_int_equal(units_for(&cluster, 2, 4), 2); /* Such a batch suffers less. */
     cluster_deinit(&cluster);
 }
 

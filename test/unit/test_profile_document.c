@@ -51,7 +51,7 @@ static const char example[] =
     "    alone: true\n"
     "    devices:\n"
     "      t4: {points: [{items: 4, ms: 20}, {ms: 10, sd_ms: 0.5}, "
-    "{items: 4, cpu: 2, gpu: 3, ms: 33}]}\n"
+    "{items: 4, cpu: 2, gpu: 3, ms: 33, interference: 75%}]}\n"
     "      a30: {ms: 7.5, sd_ms: 1, distribution: gamma}\n"
     "      l4: {points: [{ms: 8, beside: 50%, crowded: 12.5%}], distribution: exponential, "
     "load_ms: 1.5, handoff_ms: 0.06, first_run_ms: 0.4, interference: 25%, "
@@ -83,6 +83,8 @@ static void sizes_and_points_are_read(ATTR_UNUSED void **state)
     assert_int_equal(llm->curves[0].points[0].sd_ns, 500000);
     assert_int_equal(llm->curves[0].points[2].cpu, 2);
     assert_int_equal(llm->curves[0].points[2].gpu, 3);
+    assert_true(llm->curves[0].points[2].interference == 0.75);
+    assert_true(llm->curves[0].points[1].interference == 0);
     assert_int_equal(llm->curves[1].points[0].run_ns, 7500000);
     assert_int_equal(llm->curves[0].distribution, DISTRIBUTION_NORMAL);
     assert_int_equal(llm->curves[1].distribution, DISTRIBUTION_GAMMA);
@@ -147,6 +149,7 @@ static void assert_same_curve(const struct profile_curve *a, const struct profil
         assert_int_equal(a->points[i].items, b->points[i].items);
         assert_int_equal(a->points[i].cpu, b->points[i].cpu);
         assert_int_equal(a->points[i].gpu, b->points[i].gpu);
+        assert_true(a->points[i].interference == b->points[i].interference);
         assert_int_equal(a->points[i].run_ns, b->points[i].run_ns);
         assert_int_equal(a->points[i].sd_ns, b->points[i].sd_ns);
         assert_true(a->points[i].slowing.beside == b->points[i].slowing.beside);

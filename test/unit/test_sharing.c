@@ -136,14 +136,18 @@ static void units_are_counted_where_they_are_alike(void **state)
 static void others_are_felt_by_number_by_units_or_not_at_all(void **state)
 {
     (void)state;
-    assert_true(sharing_stretch(&counted, 2, 5) == 2.0);
-    assert_true(sharing_stretch(&sm, 2, 50) == 1.25);
-    assert_true(sharing_stretch(&sm, 0, 0) == 1.0);
+    assert_true(sharing_stretch(&counted, 2, 5, 3) == 2.0);
+    assert_true(sharing_stretch(&sm, 2, 50, 0) == 1.25);
+    assert_true(sharing_stretch(&sm, 0, 0, 0) == 1.0);
+    assert_true(sharing_stretch(&sm, 2, 50, 1) == 1.5); /* Such a batch suffers more. */
+    struct fleet_worker apart = sm;
+    apart.interference = 0;
+    assert_true(sharing_stretch(&apart, 2, 50, 1) == 1.0);
     struct fleet_worker part = sm;
     part.gpu_units = 20;
     part.partitions = 5;
-    assert_true(sharing_stretch(&part, 2, 50) == 1.25); /* Of the whole device. */
-    assert_true(sharing_stretch(&mig, 6, 6) == 1.0);
+    assert_true(sharing_stretch(&part, 2, 50, 0) == 1.25); /* Of the whole device. */
+    assert_true(sharing_stretch(&mig, 6, 6, 0) == 1.0);
 }
 
 int main(void)

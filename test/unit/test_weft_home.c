@@ -197,6 +197,38 @@ static void a_slow_worker_is_avoided(void **state)
     assert_int_equal(home_ask(&cluster, &queue).workers[0], 0);
 }
 
+/* Plans count on others beside a batch: one that takes so long is no slower than planned. */
+static void what_others_do_to_a_batch_is_no_news(void **state)
+{
+    (void)state;
+    for (uint32_t worker = 0; worker < 4; worker++) {
+        cluster.fleet->workers[worker].sharing = SHARES_SM;
+        cluster.fleet->workers[worker].interference = 0.7;
+    }
+    cluster_seat(&cluster, "weft:haste=0");
+    const struct queue_facts queue = home_queue(&cluster, 1, 1, 0, 190);
+    const struct dispatch_answer before = home_ask(&cluster, &queue);
+    assert_int_equal(before.configs[0].gpu, 1);
+    struct ended_facts ended = {
+        .task = 1,
+        .items = 1,
+        .config = before.configs[0],
+        .run_ns = 160 * MS, /* Of 100; six of seven units are others'. */
+        .completed = true,
+    };
+    for (uint32_t i = 0; i < 16; i++) {
+        ended.worker = i % 4;
+        policy_ended(&cluster.seat, &ended);
+    }
+    assert_int_equal(home_ask(&cluster, &queue).configs[0].gpu, 1);
+    ended.run_ns = 260 * MS;
+    for (uint32_t i = 0; i < 16; i++) {
+        ended.worker = i % 4;
+        policy_ended(&cluster.seat, &ended);
+    }
+    assert_int_not_equal(home_ask(&cluster, &queue).configs[0].gpu, 1);
+}
+
 /* What 100 ms of @batch have to be taken for. */
 static int64_t learnt_ns(
     const struct weft_learn *learn, const struct weft_batch *batch, int64_t now_ns)
@@ -281,6 +313,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_is_idle_is_used, setup, teardown),
         cmocka_unit_test_setup_teardown(haste_is_bought_where_plans_fail, setup, teardown),
         cmocka_unit_test_setup_teardown(a_slow_worker_is_avoided, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_others_do_to_a_batch_is_no_news, setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_learnt_of_a_worker_fades, setup, teardown),
         cmocka_unit_test_setup_teardown(
             a_config_that_has_not_run_takes_what_its_queue_takes, setup, teardown),
