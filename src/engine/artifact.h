@@ -23,6 +23,7 @@ struct artifact_versions {
         uint32_t edition; /* From this one on, to before that of the next. */
         uint32_t version; /* Its folder. */
     } items[ARTIFACT_VERSIONS_MAX];
+    int64_t since_ns[ARTIFACT_VERSIONS_MAX]; /* As artifact.cuda_since_ns, of each. 0: that. */
 };
 
 enum artifact_kind {
@@ -40,7 +41,7 @@ struct artifact {
     int64_t run_ns_max;            /* FUNCTION: of a call. 0: as struct function_limits says. */
     uint32_t batch_max; /* ONNX: items of one run at most. 0: no limit, 1: never batched. */
     uint64_t bytes;     /* ONNX: what it occupied when it was loaded alone. 0: unknown. */
-    struct artifact_versions versions; /* ONNX: what the next load brings. */
+    struct artifact_versions versions; /* Of a model: what the next load brings. */
 };
 
 /* By model number of the catalogue. */

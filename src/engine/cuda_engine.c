@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "engine/cuda_arena.h"
-#include "engine/cuda_inside.h"
+#include "engine/cuda_versions.h"
 
 enum { ARENA_PART = 8, BUDGET_PART = 8, GRAPHS_PART = 64 };
 
@@ -46,7 +46,9 @@ void cuda_add_job(struct engine_cuda *engine, const struct cuda_job *job)
     struct cuda_job *copy = memory_zeroed(1, sizeof(*copy));
     struct cuda_job **link = &engine->jobs;
     copy->kind = job->kind;
-    copy->place = job->place;
+    copy->group = job->group;
+    copy->versions = job->versions;
+    copy->is_revision = job->kind == JOB_REVISE;
     copy->worker = job->worker;
     copy->gpu = job->gpu;
     copy->socket = job->socket;
@@ -60,17 +62,21 @@ void cuda_add_job(struct engine_cuda *engine, const struct cuda_job *job)
 static void cuda_load(struct engine *base, uint32_t worker, uint32_t model)
 {
     struct engine_cuda *engine = cuda_from(base);
-    const uint32_t place = cuda_place(engine, worker, model);
-    ASSERT(place < cuda_place_count(engine) && model < engine->options.artifacts->count);
-    cuda_add_job(engine, &(struct cuda_job){.kind = JOB_LOAD, .place = place});
+    const uint32_t group = cuda_group_of(engine, worker, model);
+    ASSERT(group < cuda_group_count(engine) && model < engine->options.artifacts->count);
+    cuda_add_job(
+        engine, &(struct cuda_job){
+                    .kind = JOB_LOAD,
+                    .group = group,
+                    .versions = engine->options.artifacts->items[model].versions});
 }
 
-/* Whether a load of @place was in the list @job: it is passed over when its turn comes. */
-static bool cancel_in(struct cuda_job *job, uint32_t place)
+/* Whether a load of @group was in the list @job: it is passed over when its turn comes. */
+static bool cancel_in(struct cuda_job *job, uint32_t group)
 {
     for (; job != NULL; job = job->next) {
         if ((job->kind == JOB_LOAD || job->kind == JOB_TRY || job->kind == JOB_TRIED) &&
-            job->place == place && !atomic_load(&job->is_cancelled)) {
+            !job->is_revision && job->group == group && !atomic_load(&job->is_cancelled)) {
             atomic_store(&job->is_cancelled, true);
             return true;
         }
@@ -81,11 +87,11 @@ static bool cancel_in(struct cuda_job *job, uint32_t place)
 static void cuda_cancel_load(struct engine *base, uint32_t worker, uint32_t model)
 {
     struct engine_cuda *engine = cuda_from(base);
-    const uint32_t place = cuda_place(engine, worker, model);
-    if (cancel_in(engine->jobs, place) || cancel_in(engine->trials, place)) {
+    const uint32_t group = cuda_group_of(engine, worker, model);
+    if (cancel_in(engine->jobs, group) || cancel_in(engine->trials, group)) {
         return;
     }
-    ASSERT(engine->job != NULL && engine->job->place == place);
+    ASSERT(engine->job != NULL && engine->job->group == group && !engine->job->is_revision);
     ASSERT(engine->job->kind == JOB_LOAD || engine->job->kind == JOB_TRIED);
     atomic_store(&engine->job->is_cancelled, true);
 }
@@ -93,8 +99,8 @@ static void cuda_cancel_load(struct engine *base, uint32_t worker, uint32_t mode
 static void cuda_unload(struct engine *base, uint32_t worker, uint32_t model)
 {
     struct engine_cuda *engine = cuda_from(base);
-    const uint32_t place = cuda_place(engine, worker, model);
-    cuda_add_job(engine, &(struct cuda_job){.kind = JOB_UNLOAD, .place = place});
+    const uint32_t group = cuda_group_of(engine, worker, model);
+    cuda_add_job(engine, &(struct cuda_job){.kind = JOB_UNLOAD, .group = group});
 }
 
 static void cuda_reshape(struct engine *base, uint32_t worker, uint32_t gpu)
@@ -164,10 +170,7 @@ static void cuda_destroy(struct engine *base)
     }
     free_jobs(engine->jobs);
     free_jobs(engine->trials);
-    for (uint32_t i = 0; i < cuda_place_count(engine); i++) {
-        cuda_model_close(&engine->models[i]);
-    }
-    free(engine->models);
+    cuda_versions_close_all(engine);
     free(engine->taken);
     cuda_blocks_close(&engine->blocks);
     cuda_keeper_close(&engine->keeper);
@@ -191,6 +194,7 @@ static const struct engine_ops cuda_ops = {
     .reshape = cuda_reshape,
     .launch = cuda_launch,
     .cancel = cuda_cancel,
+    .revise = cuda_revise,
     .destroy = cuda_destroy,
 };
 
@@ -202,7 +206,7 @@ void engine_cuda_set_keeper(struct engine *base, int socket)
 void engine_cuda_set_tried(struct engine *base, uint32_t worker, uint32_t model)
 {
     struct engine_cuda *engine = cuda_from(base);
-    engine->models[cuda_place(engine, worker, model)].is_tried = true;
+    engine->groups[cuda_group_of(engine, worker, model)].was_tried = true;
 }
 
 void engine_cuda_warm(const char *torch)
@@ -275,6 +279,7 @@ enum weft_status engine_cuda_create(
     engine->options = *options;
     engine->options.worker_count = options->worker_count == 0 ? 1 : options->worker_count;
     engine->models = memory_zeroed(cuda_place_count(engine) + 1, sizeof(*engine->models));
+    engine->groups = memory_zeroed(cuda_group_count(engine) + 1, sizeof(*engine->groups));
     engine->taken = memory_zeroed(BUNDLE_TENSORS_MAX, sizeof(*engine->taken));
     engine->options.graphs_max = options->graphs_max == 0 || options->graphs_max > CUDA_GRAPHS_MAX
                                      ? CUDA_GRAPHS_MAX
@@ -302,6 +307,7 @@ enum weft_status engine_cuda_create(
     if (status != WEFT_OK) { /* The process that wanted it ends, and the device is free then. */
         cuda_keeper_close(&engine->keeper);
         free(engine->models);
+        free(engine->groups);
         free(engine->taken);
         free(engine);
         return status;

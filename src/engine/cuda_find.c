@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "engine/cuda_engine.h"
 #include "engine/cuda_share.h"
+#include "model/fleet.h"
 
 enum {
     LOOK_MS_MAX = 60000, /* The first on a machine takes seconds. */
@@ -167,4 +168,13 @@ uint32_t cuda_find(const char *path, uint32_t most, struct cuda_found *found_out
         look_apart(&look, &found_out[look.gpu]);
     }
     return count;
+}
+
+uint32_t cuda_gpu_of(const struct fleet *fleet, uint32_t worker, uint32_t gpu_count)
+{
+    uint32_t gpu = 0;
+    for (uint32_t i = 0; i < worker; i++) {
+        gpu += fleet->workers[i].sharing == SHARES_SM && fleet->workers[i].partition == 0 ? 1 : 0;
+    }
+    return gpu_count == 0 ? gpu : gpu % gpu_count;
 }

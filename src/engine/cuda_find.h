@@ -12,6 +12,8 @@
 
 #include <weft/status.h>
 
+struct fleet;
+
 enum { CUDA_FOUND_MAX = 16, CUDA_FOUND_NAME_BYTES = 96 };
 
 struct cuda_found {
@@ -33,5 +35,11 @@ struct cuda_found {
  * does not work. Called while this process has one thread.
  */
 uint32_t cuda_find(const char *path, uint32_t most, struct cuda_found *found_out);
+
+/*
+ * Which GPU of this machine @worker of @fleet is on: the first such worker is on the first GPU.
+ * Where every machine has @gpu_count of them, it begins again with each. 0: there is one machine.
+ */
+uint32_t cuda_gpu_of(const struct fleet *fleet, uint32_t worker, uint32_t gpu_count);
 
 #endif /* ENGINE_CUDA_FIND_H */

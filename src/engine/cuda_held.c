@@ -1,6 +1,6 @@
 /* cuda_held.c - the graphs that an engine for GPUs has, and those that it should have. */
 #include "base/assert.h"
-#include "engine/cuda_inside.h"
+#include "engine/cuda_versions.h"
 #include "engine/monotonic.h"
 
 void cuda_graphs_add(
@@ -48,6 +48,26 @@ struct cuda_graph *cuda_graphs_remove_oldest(struct engine_cuda *engine)
     engine->graphs[oldest] = engine->graphs[--engine->graph_count];
     engine->graph_bytes -= graph->bytes;
     return graph;
+}
+
+void cuda_graphs_forget(struct engine_cuda *engine, uint32_t place)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < engine->graph_count; i++) {
+        if (engine->graphs[i].place == place) {
+            engine->graph_bytes -= (*cuda_graph_at(engine, &engine->graphs[i]))->bytes;
+        } else {
+            engine->graphs[kept++] = engine->graphs[i];
+        }
+    }
+    engine->graph_count = kept;
+    kept = 0;
+    for (uint32_t i = 0; i < engine->want_count; i++) {
+        if (engine->wants[i].spot.place != place) {
+            engine->wants[kept++] = engine->wants[i];
+        }
+    }
+    engine->want_count = kept;
 }
 
 void cuda_graphs_want(struct engine_cuda *engine, const struct cuda_spot *spot)

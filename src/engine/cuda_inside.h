@@ -3,6 +3,7 @@
  *
  *     cuda_engine.c   operations of the host
  *     cuda_load.c     the thread that loads weights
+ *     cuda_versions.c the versions of a model that are here, with a place for each
  *     cuda_record.c   the thread that runs packages first, and records graphs
  *     cuda_held.c     the graphs that there are
  *     cuda_choose.c   the share that a batch runs on
@@ -28,11 +29,12 @@
 /* The number of the share for first runs, behind those of all others. */
 enum { CUDA_TRIAL = CUDA_SHARES_MAX, CUDA_GRAPHS_MAX = 1024, CUDA_WANTS_MAX = 256 };
 
+/* One version of a model on one worker. */
 struct cuda_model {
     bool is_open;           /* Manifest and address. */
+    uint32_t version;       /* Which one, while it is open. */
     bool is_tried;          /* Its packages have run, here or in an earlier process. */
     bool is_asked;          /* The keeper, for what an earlier process has left. */
-    bool is_trying;         /* The recording thread has its load. */
     bool is_there;          /* Weights, and the host knows: graphs may be recorded. */
     atomic_bool is_leaving; /* A recording under way should be given up. */
     struct cuda_manifest manifest;
@@ -99,22 +101,27 @@ struct cuda_batch {
     struct cuda_task tasks[]; /* No more than there are: to clear them takes time. */
 };
 
-enum cuda_job_kind { JOB_LOAD, JOB_TRY, JOB_TRIED, JOB_UNLOAD, JOB_SHAPE, JOB_KEEPER };
+enum cuda_job_kind { JOB_LOAD, JOB_REVISE, JOB_TRY, JOB_TRIED, JOB_UNLOAD, JOB_SHAPE, JOB_KEEPER };
 
 /*
- * Something for the loading thread. A load whose packages have never run becomes a TRY, of the
- * recording thread, and comes back as TRIED.
+ * Something for the loading thread. If packages of a load, or of a revision, have never run, it
+ * becomes a TRY, of the recording thread, and comes back as TRIED.
  */
 struct cuda_job {
     struct cuda_job *next;
     enum cuda_job_kind kind;
-    uint32_t place;           /* LOAD, TRY, TRIED, UNLOAD: of the model. */
-    uint32_t worker;          /* SHAPE. */
-    uint32_t gpu;             /* SHAPE: units. */
-    int socket;               /* KEEPER. */
-    uint32_t package;         /* TRY: the next. */
-    struct weft_error error;  /* TRIED: what came of it. */
-    atomic_bool is_cancelled; /* LOAD, TRY, TRIED. */
+    uint32_t group;                    /* LOAD, REVISE, TRY, TRIED, UNLOAD: of the model. */
+    bool is_revision;                  /* It came as REVISE, */
+    bool is_temporary;                 /* and what it brings does not stay. */
+    struct artifact_versions versions; /* LOAD, REVISE: those that are to be here, */
+    uint32_t at;                       /* of which this one is being brought, */
+    uint32_t place;                    /* here. */
+    uint32_t worker;                   /* SHAPE. */
+    uint32_t gpu;                      /* SHAPE: units. */
+    int socket;                        /* KEEPER. */
+    uint32_t package;                  /* TRY: the next. */
+    struct weft_error error;           /* What came of it, so far. */
+    atomic_bool is_cancelled;          /* Of a load. */
 };
 
 struct engine_cuda {
@@ -131,7 +138,10 @@ struct engine_cuda {
     struct CUstream_st *copies;
     struct cuda_blocks blocks; /* Of the loading thread, like the next. */
     struct cuda_keeper keeper;
-    struct cuda_model *models;  /* Of the first worker, of the second ... each its own. */
+    struct cuda_group *groups;  /* Of the first worker, of the second ... each its own. */
+    struct cuda_model *models;  /* Of the first group, of the second ... */
+    uint32_t revisions;         /* Groups that are still to be revised, */
+    struct weft_error revision; /* and what came of those before. */
     struct cuda_batch *batches; /* In the order they were launched. */
     struct cuda_job *jobs;
     struct cuda_job *job;      /* The one under way. */
@@ -155,27 +165,6 @@ struct engine_cuda {
     pthread_t launcher;
 };
 
-/* The place among all models of @model of @worker, and what is at a place. */
-static inline uint32_t cuda_place(const struct engine_cuda *engine, uint32_t worker, uint32_t model)
-{
-    return (worker - engine->options.worker) * engine->options.artifacts->count + model;
-}
-
-static inline uint32_t cuda_model_at(const struct engine_cuda *engine, uint32_t place)
-{
-    return place % engine->options.artifacts->count;
-}
-
-static inline uint32_t cuda_worker_at(const struct engine_cuda *engine, uint32_t place)
-{
-    return engine->options.worker + place / engine->options.artifacts->count;
-}
-
-static inline uint32_t cuda_place_count(const struct engine_cuda *engine)
-{
-    return engine->options.worker_count * engine->options.artifacts->count;
-}
-
 /* cuda_engine.c */
 
 void cuda_lock(struct engine_cuda *engine);
@@ -189,9 +178,6 @@ void cuda_add_job(struct engine_cuda *engine, const struct cuda_job *job);
 
 /* cuda_load.c: the thread that loads; @engine is a struct engine_cuda. */
 void *cuda_loader_main(void *engine);
-
-/* Close what is open of @model. */
-void cuda_model_close(struct cuda_model *model);
 
 /* cuda_record.c: the thread that records; the same. */
 void *cuda_recorder_main(void *engine);
@@ -216,6 +202,9 @@ bool cuda_graphs_have_room(const struct engine_cuda *engine);
  * NULL if there is room, or if all are in use.
  */
 struct cuda_graph *cuda_graphs_remove_oldest(struct engine_cuda *engine);
+
+/* Those at @place, which is closed, are no longer held, nor wanted. They are the caller's. */
+void cuda_graphs_forget(struct engine_cuda *engine, uint32_t place);
 
 /* Note that batches want the graph at @spot; and look for graphs to make ahead from now on. */
 void cuda_graphs_want(struct engine_cuda *engine, const struct cuda_spot *spot);

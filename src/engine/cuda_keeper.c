@@ -11,12 +11,14 @@
 
 enum { ANSWER_MS_MAX = 2000 }; /* A keeper that takes longer is as good as gone. */
 
-enum keeper_kind { KEEP_ATTACH, KEEP_TAKE, KEEP_GIVE, KEEP_DROP, KEEP_TAKEN };
+enum keeper_kind { KEEP_ATTACH, KEEP_TAKE, KEEP_GIVE, KEEP_DROP, KEEP_RETAIN, KEEP_TAKEN };
 
 /* What every packet to and from a keeper holds. */
 struct keeper_word {
     uint64_t bytes;
-    uint32_t model;
+    struct keeper_name name;
+    uint32_t count; /* RETAIN: of versions, which follow. */
+    uint32_t versions[ARTIFACT_VERSIONS_MAX];
     uint32_t padding;
 };
 
@@ -63,10 +65,10 @@ static bool has_answered(const struct cuda_keeper *keeper)
 }
 
 enum weft_status cuda_keeper_take(
-    struct cuda_keeper *keeper, uint32_t model, uint64_t bytes, int *file_out,
+    struct cuda_keeper *keeper, struct keeper_name name, uint64_t bytes, int *file_out,
     struct weft_error *error)
 {
-    const struct keeper_word word = {.model = model, .bytes = bytes};
+    const struct keeper_word word = {.name = name, .bytes = bytes};
     struct received *received;
     if (!keeper->is_there ||
         !say(&keeper->channel, &keeper->packet, KEEP_TAKE, &word, /* file */ -1) ||
@@ -84,19 +86,32 @@ enum weft_status cuda_keeper_take(
     return WEFT_OK;
 }
 
-void cuda_keeper_give(struct cuda_keeper *keeper, uint32_t model, uint64_t bytes, int file)
+void cuda_keeper_give(struct cuda_keeper *keeper, struct keeper_name name, uint64_t bytes, int file)
 {
-    const struct keeper_word word = {.model = model, .bytes = bytes};
+    const struct keeper_word word = {.name = name, .bytes = bytes};
     if (keeper->is_there) {
         keeper->is_there = say(&keeper->channel, &keeper->packet, KEEP_GIVE, &word, file);
     }
 }
 
-void cuda_keeper_drop(struct cuda_keeper *keeper, uint32_t model)
+void cuda_keeper_drop(struct cuda_keeper *keeper, struct keeper_name name)
 {
-    const struct keeper_word word = {.model = model};
+    const struct keeper_word word = {.name = name};
     if (keeper->is_there) {
         keeper->is_there = say(&keeper->channel, &keeper->packet, KEEP_DROP, &word, /* file */ -1);
+    }
+}
+
+void cuda_keeper_retain(
+    struct cuda_keeper *keeper, uint32_t model, const struct artifact_versions *versions)
+{
+    struct keeper_word word = {.name = {.model = model}, .count = versions->count};
+    for (uint32_t i = 0; i < versions->count; i++) {
+        word.versions[i] = versions->items[i].version;
+    }
+    if (keeper->is_there) {
+        keeper->is_there =
+            say(&keeper->channel, &keeper->packet, KEEP_RETAIN, &word, /* file */ -1);
     }
 }
 
@@ -110,7 +125,7 @@ bool cuda_keeper_attach(struct channel *channel, struct packet *packet, int sock
 
 struct kept {
     struct kept *next;
-    uint32_t model;
+    struct keeper_name name;
     uint64_t bytes;
     uint64_t block;
     int file; /* Of the block: what was imported cannot be exported once more. */
@@ -134,19 +149,37 @@ static void release(struct keeping *keeping, struct kept **link)
     free(kept);
 }
 
-/* The link to what is kept of @model; the last one if there is nothing. */
-static struct kept **find(struct keeping *keeping, uint32_t model)
+/* The link to what is kept as @name; the last one if there is nothing. */
+static struct kept **find(struct keeping *keeping, struct keeper_name name)
 {
     struct kept **link = &keeping->first;
-    while (*link != NULL && (*link)->model != model) {
+    while (*link != NULL &&
+           ((*link)->name.model != name.model || (*link)->name.version != name.version)) {
         link = &(*link)->next;
     }
     return link;
 }
 
+/* Of a model only the versions of @word are left. */
+static void retain(struct keeping *keeping, const struct keeper_word *word)
+{
+    struct kept **link = &keeping->first;
+    while (*link != NULL) {
+        bool is_listed = (*link)->name.model != word->name.model;
+        for (uint32_t i = 0; i < word->count && i < ARTIFACT_VERSIONS_MAX; i++) {
+            is_listed = is_listed || (*link)->name.version == word->versions[i];
+        }
+        if (is_listed) {
+            link = &(*link)->next;
+        } else {
+            release(keeping, link);
+        }
+    }
+}
+
 static void take(struct keeping *keeping, const struct keeper_word *word)
 {
-    const struct kept *kept = *find(keeping, word->model);
+    const struct kept *kept = *find(keeping, word->name);
     const int file = kept != NULL && kept->bytes == word->bytes ? kept->file : -1;
     (void)say(&keeping->client, &keeping->packet, KEEP_TAKEN, word, file); /* Or it is gone. */
 }
@@ -154,7 +187,7 @@ static void take(struct keeping *keeping, const struct keeper_word *word)
 /* What cannot be imported is copied again some day. */
 static void give(struct keeping *keeping, const struct keeper_word *word, struct received *received)
 {
-    struct kept **link = find(keeping, word->model);
+    struct kept **link = find(keeping, word->name);
     uint64_t block;
     if (received->file_count != 1) {
         return;
@@ -169,7 +202,7 @@ static void give(struct keeping *keeping, const struct keeper_word *word, struct
     struct kept *kept = memory_zeroed(1, sizeof(*kept));
     *kept = (struct kept){
         .next = keeping->first,
-        .model = word->model,
+        .name = word->name,
         .bytes = word->bytes,
         .block = block,
         .file = received->files[0],
@@ -193,7 +226,7 @@ static void serve(struct keeping *keeping, struct received *received)
         lose_client(keeping);
         return;
     }
-    struct kept **link = find(keeping, word.model);
+    struct kept **link = find(keeping, word.name);
     switch ((enum keeper_kind)received->kind) {
     case KEEP_TAKE:
         take(keeping, &word);
@@ -205,6 +238,9 @@ static void serve(struct keeping *keeping, struct received *received)
         if (*link != NULL) {
             release(keeping, link);
         }
+        return;
+    case KEEP_RETAIN:
+        retain(keeping, &word);
         return;
     case KEEP_ATTACH:
     case KEEP_TAKEN:

@@ -6,7 +6,7 @@
  * maps what is there, and copies nothing. The keeper has no context on the device, and costs next
  * to no memory there.
  *
- *     engine process ── GIVE, DROP ──► keeper
+ *     engine process ── GIVE, DROP, RETAIN ──► keeper
  *                    ── TAKE ────────► keeper ── descriptor, or there is none ──► engine process
  *
  * Weights are given once they are complete and their load has been reported, so that no load waits
@@ -15,8 +15,15 @@
 #ifndef ENGINE_CUDA_KEEPER_H
 #define ENGINE_CUDA_KEEPER_H
 
+#include "engine/artifact.h"
 #include "engine/channel.h"
 #include "engine/cuda_driver.h"
+
+/* What weights are called: a model on a worker, and which version of it. */
+struct keeper_name {
+    uint32_t model;
+    uint32_t version;
+};
 
 /* A keeper, as its engine process sees it. Of one thread. */
 struct cuda_keeper {
@@ -30,20 +37,25 @@ void cuda_keeper_open(struct cuda_keeper *keeper, int socket);
 void cuda_keeper_close(struct cuda_keeper *keeper);
 
 /*
- * What an earlier process has filled with the weights of @model, of @bytes, whole grains: a
+ * What an earlier process has filled with the weights @name, of @bytes, whole grains: a
  * descriptor, which is the caller's. That process has run the model, too.
  *
  * Errors: WEFT_NOT_FOUND if there is none; WEFT_LOST if the keeper is gone.
  */
 enum weft_status cuda_keeper_take(
-    struct cuda_keeper *keeper, uint32_t model, uint64_t bytes, int *file_out,
+    struct cuda_keeper *keeper, struct keeper_name name, uint64_t bytes, int *file_out,
     struct weft_error *error);
 
-/* Keep the weights of @model, which are complete: @file stays the caller's. */
-void cuda_keeper_give(struct cuda_keeper *keeper, uint32_t model, uint64_t bytes, int file);
+/* Keep the weights @name, which are complete: @file stays the caller's. */
+void cuda_keeper_give(
+    struct cuda_keeper *keeper, struct keeper_name name, uint64_t bytes, int file);
 
-/* The weights of @model are no longer needed. */
-void cuda_keeper_drop(struct cuda_keeper *keeper, uint32_t model);
+/* The weights @name are no longer needed. */
+void cuda_keeper_drop(struct cuda_keeper *keeper, struct keeper_name name);
+
+/* Of @model only @versions are: what an earlier process had beside them goes. */
+void cuda_keeper_retain(
+    struct cuda_keeper *keeper, uint32_t model, const struct artifact_versions *versions);
 
 /*
  * Be the keeper of GPU @gpu, with the driver @path, until @socket is closed: over it come the

@@ -6,7 +6,7 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "engine/cuda_inside.h"
+#include "engine/cuda_versions.h"
 #include "engine/monotonic.h"
 #include "engine/task_inputs.h"
 
@@ -138,12 +138,12 @@ struct cuda_batch *cuda_batch_create(struct engine_cuda *engine, const struct en
     batch->task = given->task;
     batch->units = given->config.gpu == 0 ? UINT32_MAX : given->config.gpu;
     batch->worker = given->worker;
-    batch->place = cuda_place(engine, given->worker, kind->run);
     batch->task_count = given->task_count;
-    if (engine->options.artifacts->items[kind->run].cuda == NULL ||
-        !engine->models[batch->place].is_open || !engine->models[batch->place].is_tried) {
+    batch->place = cuda_version_meant(
+        engine, cuda_group_of(engine, given->worker, kind->run), job_edition(given->tasks[0].job));
+    if (batch->place == UINT32_MAX || !engine->models[batch->place].is_tried) {
         (void)error_set(
-            &batch->error, WEFT_INVALID, "'%s' can be run by no engine here",
+            &batch->error, WEFT_INVALID, "'%s', or the version that is meant, is not on this GPU",
             catalogue->models[kind->run]);
         batch->place = UINT32_MAX;
         return batch;

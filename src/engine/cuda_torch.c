@@ -2,9 +2,11 @@
 
 #include <dirent.h>
 #include <dlfcn.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/assert.h"
 #include "base/error.h"
@@ -110,12 +112,57 @@ static enum weft_status find_object(
                             folder, count);
 }
 
+/*
+ * Objects stay open, and the loader knows them by their names: one that was replaced would be found
+ * under its name as it was. Of the thread that opens packages.
+ */
+struct opened_object {
+    struct opened_object *next;
+    dev_t device;
+    ino_t inode;
+    struct timespec changed;
+    char path[];
+};
+
+static struct opened_object *opened_objects;
+
+/* Whether the object at @path is not another one than was opened under that name. */
+static enum weft_status check_object(const char *path, struct weft_error *error)
+{
+    struct stat about;
+    const struct opened_object *known = opened_objects;
+    if (stat(path, &about) != 0) {
+        return error_set(error, WEFT_IO, "%s: %s", path, strerror(errno));
+    }
+    while (known != NULL && strcmp(known->path, path) != 0) {
+        known = known->next;
+    }
+    if (known == NULL) {
+        const size_t length = strlen(path) + 1;
+        struct opened_object *object = memory_zeroed(1, sizeof(*object) + length);
+        *object = (struct opened_object){opened_objects, about.st_dev, about.st_ino, about.st_mtim};
+        memcpy(object->path, path, length);
+        opened_objects = object;
+    } else if (
+        known->device != about.st_dev || known->inode != about.st_ino ||
+        known->changed.tv_sec != about.st_mtim.tv_sec ||
+        known->changed.tv_nsec != about.st_mtim.tv_nsec) {
+        return error_set(
+            error, WEFT_REFUSED, "%s was replaced after it was opened; give it another version",
+            path);
+    }
+    return WEFT_OK;
+}
+
 static enum weft_status open_object(
     struct cuda_package *package, struct cuda_manifest *manifest, const char *folder,
     struct weft_error *error)
 {
     char path[PATH_BYTES_MAX];
-    const enum weft_status status = find_object(manifest, folder, path, error);
+    enum weft_status status = find_object(manifest, folder, path, error);
+    if (status == WEFT_OK) {
+        status = check_object(path, error);
+    }
     if (status != WEFT_OK) {
         return status;
     }

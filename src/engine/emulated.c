@@ -265,6 +265,8 @@ static void end_operation(
         done->output_count = operation->output_count;
         done->outputs = operation->outputs;
         return;
+    case ENGINE_REVISED:
+        break;
     }
     ASSERT(false);
 }

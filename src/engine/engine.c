@@ -40,6 +40,11 @@ void engine_cancel(struct engine *engine, uint64_t batch)
     engine->ops->cancel(engine, batch);
 }
 
+bool engine_revise(struct engine *engine, uint32_t model, const struct artifact_versions *versions)
+{
+    return engine->ops->revise != NULL && engine->ops->revise(engine, model, versions);
+}
+
 void engine_wake(struct engine *engine, uint64_t token)
 {
     ASSERT(engine->ops->wake != NULL);

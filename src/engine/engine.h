@@ -21,10 +21,11 @@
 #include "model/ids.h"
 #include "profile/profile.h"
 
+struct artifact_versions;
 struct catalogue;
 struct engine;
 
-enum engine_done_kind { ENGINE_LOADED, ENGINE_UNLOADED, ENGINE_SHAPED, ENGINE_RAN };
+enum engine_done_kind { ENGINE_LOADED, ENGINE_UNLOADED, ENGINE_SHAPED, ENGINE_RAN, ENGINE_REVISED };
 
 /* What one task of a batch made. */
 struct engine_output {
@@ -50,7 +51,7 @@ struct engine_done {
     enum weft_status status;
     const char *message; /* If it failed: why, for a person. NULL: nothing to add. */
     uint32_t worker;
-    uint32_t model; /* LOADED, UNLOADED. */
+    uint32_t model; /* LOADED, UNLOADED, REVISED. */
     uint64_t bytes; /* LOADED: what it occupies now; 0: as the profile says. */
     uint32_t gpu;   /* SHAPED: units. */
     uint64_t batch; /* RAN: as in the launch. */
@@ -158,6 +159,15 @@ struct engine_ops {
     /* Give up batch number @batch. No done follows. Required. */
     void (*cancel)(struct engine *engine, uint64_t batch);
 
+    /*
+     * @versions are those of @model that loads will bring from now on: bring in what is new, where
+     * the model is, beside what runs, and try it; let go of what is in it no longer, which no job
+     * names. One done follows, of all workers; one at a time. False, and none follows, if loads do
+     * all of this; optional: engines of which that is so have none. Errors, in done: what keeps a
+     * version from being run; the others go on.
+     */
+    bool (*revise)(struct engine *engine, uint32_t model, const struct artifact_versions *versions);
+
     /* A time asked for with wake_at() has come. Optional: engines that never ask have none. */
     void (*wake)(struct engine *engine, uint64_t token);
 
@@ -184,6 +194,7 @@ void engine_reshape(struct engine *engine, uint32_t worker, uint32_t gpu);
 enum weft_status engine_launch(struct engine *engine, const struct engine_batch *batch);
 void engine_cancel(struct engine *engine, uint64_t batch);
 void engine_wake(struct engine *engine, uint64_t token);
+bool engine_revise(struct engine *engine, uint32_t model, const struct artifact_versions *versions);
 
 /* All zero if it counts nothing. */
 void engine_get_counts(const struct engine *engine, struct engine_counts *counts_out);

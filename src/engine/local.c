@@ -335,6 +335,8 @@ static void tell(struct engine_local *engine, struct operation *operation)
             engine->base.host.stopped(engine->base.host.context, operation->batch.batch);
         }
         return;
+    case ENGINE_REVISED: /* Loads do it. */
+        return;
     case ENGINE_UNLOADED:
     case ENGINE_SHAPED:
         if (!operation->is_silent) {

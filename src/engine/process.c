@@ -7,7 +7,7 @@
 
 #include "base/assert.h"
 #include "base/memory.h"
-#include "engine/process_inside.h"
+#include "engine/process_revise.h"
 #include "engine/segment.h"
 #include "model/catalogue.h"
 
@@ -24,8 +24,7 @@ int64_t process_now_ns(const struct engine_process *engine)
     return (int64_t)uv_hrtime();
 }
 
-/* The host waits for one thing more. */
-static void begin(struct engine_process *engine)
+void process_begin(struct engine_process *engine)
 {
     if (engine->pending++ == 0) {
         uv_ref((uv_handle_t *)engine->keep);
@@ -284,6 +283,8 @@ static bool on_report(struct process_worker *worker, struct received *received)
     case REPORT_AHEAD:
         process_ahead_add(worker, ran);
         return true;
+    case REPORT_REVISED:
+        return process_revised(worker, &ran->report);
     case REPORT_STOPPED:
         return on_stopped(worker, &ran->report);
     case REPORT_HELLO:
@@ -292,20 +293,6 @@ static bool on_report(struct process_worker *worker, struct received *received)
         break; /* It has no reports after this one. */
     }
     return false;
-}
-
-/* The process counts from its own beginning, and some of its reports do not say. */
-static void note_functions(struct process_worker *worker, const struct process_report *report)
-{
-    struct engine_process *engine = worker->engine;
-    if (report->function_starts > worker->function_starts) {
-        engine->function_starts += report->function_starts - worker->function_starts;
-        worker->function_starts = report->function_starts;
-    }
-    if (report->function_crashes > worker->function_crashes) {
-        engine->function_crashes += report->function_crashes - worker->function_crashes;
-        worker->function_crashes = report->function_crashes;
-    }
 }
 
 /* Act on all reports that have come. False if the process is gone. */
@@ -323,7 +310,7 @@ static bool read_reports(struct process_worker *worker)
             process_worker_ended(worker, "sent nonsense, and was ended");
             return true;
         }
-        note_functions(worker, &worker->engine->ran->report);
+        process_count_functions(worker, &worker->engine->ran->report);
     }
     if (receipt == CHANNEL_EMPTY) {
         process_batches_pump(worker);
@@ -353,7 +340,7 @@ static void process_load(struct engine *base, uint32_t number, uint32_t model)
     struct process_model *state = &worker->models[place];
     ASSERT(model < engine->artifacts->count);
     ASSERT(state->state == MODEL_ABSENT);
-    begin(engine);
+    process_begin(engine);
     *state = (struct process_model){.state = MODEL_LOADING};
     if (worker->is_up) {
         process_worker_load(worker, place);
@@ -406,7 +393,7 @@ static void process_unload(struct engine *base, uint32_t number, uint32_t model)
     struct process_worker *worker = process_of(engine, number);
     const uint32_t place = process_place(worker, number, model);
     struct process_model *state = &worker->models[place];
-    begin(engine);
+    process_begin(engine);
     ASSERT(state->state != MODEL_ABSENT && state->state != MODEL_LOADING);
     if (state->state == MODEL_RESTORING && worker->is_up) {
         state->is_unwanted = true; /* It cannot leave before it has come. */
@@ -421,7 +408,7 @@ static void process_reshape(struct engine *base, uint32_t number, uint32_t gpu)
     const struct engine_done done = {.kind = ENGINE_SHAPED, .worker = number, .gpu = gpu};
     /* Once per size of a share: it is not worth a place of its own. */
     struct process_told *told = memory_zeroed(1, sizeof(*told));
-    begin(engine);
+    process_begin(engine);
     process_tell(engine, told, &done, NULL); /* Processors are shared as they are. */
 }
 
@@ -434,7 +421,7 @@ static enum weft_status process_launch(struct engine *base, const struct engine_
     if (batch == NULL) {
         return WEFT_NO_MEMORY;
     }
-    begin(engine);
+    process_begin(engine);
     while (*link != NULL) {
         link = &(*link)->next;
     }
@@ -499,23 +486,12 @@ static void process_destroy(struct engine *base)
     uv_close((uv_handle_t *)engine->watch, on_closed);
     uv_close((uv_handle_t *)engine->spin, on_closed);
     process_near_close(engine);
+    process_revise_close(engine);
     free(engine->ahead_credits);
     packet_deinit(&engine->packet);
     free(engine->workers);
     free(engine->ran);
     free(engine);
-}
-
-static void process_count(const struct engine *base, struct engine_counts *counts_out)
-{
-    const struct engine_process *engine = (const struct engine_process *)base;
-    counts_out->function_starts = engine->function_starts;
-    counts_out->function_crashes = engine->function_crashes;
-    counts_out->engine_starts = engine->counts.restarts;
-    for (uint32_t i = engine->hosted.first; i < engine->hosted.end; i++) {
-        counts_out->engine_starts += engine->workers[i].worker_count > 0 ? 1 : 0;
-    }
-    counts_out->engine_crashes = engine->counts.crashes + engine->counts.kills;
 }
 
 static const struct engine_ops process_ops = {
@@ -526,6 +502,7 @@ static const struct engine_ops process_ops = {
     .reshape = process_reshape,
     .launch = process_launch,
     .cancel = process_cancel,
+    .revise = process_revise,
     .count = process_count,
     .destroy = process_destroy,
 };
@@ -576,6 +553,7 @@ enum weft_status engine_process_create(
     process_spin_init(engine);
     process_near_init(engine);
     process_ahead_init(engine);
+    process_revise_init(engine);
     for (uint32_t i = engine->hosted.first; i < engine->hosted.end; i++) {
         process_worker_init(engine, i);
     }

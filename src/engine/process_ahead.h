@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "engine/engine.h"
 #include "model/workflow.h"
 
 enum { PROCESS_AHEAD_MAX = 7 };       /* Tasks that may follow one that was launched. */
@@ -32,6 +33,17 @@ static inline void process_learn_run(int64_t *average, int64_t run_ns, int64_t s
 static inline bool process_is_short(int64_t average, int64_t short_ns)
 {
     return average != 0 && average <= short_ns;
+}
+
+/* Whether what @done made is all there, and small. */
+static inline bool process_is_small(const struct engine_done *done)
+{
+    bool is_small = done->status == WEFT_OK && done->output_count > 0;
+    for (uint32_t i = 0; i < done->output_count; i++) {
+        is_small = is_small && done->outputs[i].status == WEFT_OK &&
+                   done->outputs[i].bytes < PROCESS_AHEAD_BYTES;
+    }
+    return is_small;
 }
 
 /* The task that takes all that @task makes, and nothing else. TASK_NONE if there is none. */

@@ -9,6 +9,7 @@
 #include "base/assert.h"
 #include "base/memory.h"
 #include "engine/channel.h"
+#include "engine/cuda_find.h"
 #include "engine/cuda_keeper.h"
 #include "engine/lender.h"
 #include "engine/near.h"
@@ -60,6 +61,7 @@ struct child {
     int64_t short_ns;
     uint64_t last_launch;    /* The number of the newest batch that came. */
     struct cancelled *ahead; /* Batches that were cancelled before they came. */
+    uint64_t revision;       /* The number of the last one. */
 };
 
 /* Without the other side there is nothing left to do, whatever the threads are at. */
@@ -109,17 +111,6 @@ static bool is_ready(struct child *child, uint32_t worker, const struct workflow
     return is_ready;
 }
 
-/* Whether what @done made is all there, and small. */
-static bool is_small(const struct engine_done *done)
-{
-    bool is_small = done->status == WEFT_OK && done->output_count > 0;
-    for (uint32_t i = 0; i < done->output_count; i++) {
-        is_small = is_small && done->outputs[i].status == WEFT_OK &&
-                   done->outputs[i].bytes < PROCESS_AHEAD_BYTES;
-    }
-    return is_small;
-}
-
 /*
  * Launch what comes after @ran, whose end is @done: process_ahead.h. Its inputs are shared with the
  * outputs. False if nothing is.
@@ -130,7 +121,7 @@ static bool go_ahead(
     const struct engine_batch *before = &ran->in.batch;
     const struct workflow *workflow = child->options->catalogue->workflows[before->workflow];
     const uint32_t next = process_task_ahead(workflow, before->task);
-    if (ran->in.ahead == 0 || next == TASK_NONE || !is_small(done) ||
+    if (ran->in.ahead == 0 || next == TASK_NONE || !process_is_small(done) ||
         !is_ready(child, before->worker, &workflow->tasks[next])) {
         return false;
     }
@@ -219,6 +210,9 @@ static void on_done(void *context, const struct engine_done *done)
         model->is_resident = done->status == WEFT_OK;
         report.number = model->number;
     }
+    if (done->kind == ENGINE_REVISED) {
+        report.number = child->revision;
+    }
     if (done->kind == ENGINE_UNLOADED && !must_report_unload(child, done)) {
         return;
     }
@@ -293,6 +287,17 @@ static void unload(struct child *child, const struct process_order *order)
     ASSERT(model->is_resident);
     model->is_resident = false;
     engine_unload(child->engine, order->worker, order->model);
+}
+
+static void revise(
+    struct child *child, const struct process_order *order, struct packet_reader *reader)
+{
+    struct artifact_versions versions;
+    reader_take(reader, &versions, sizeof(versions));
+    ASSERT(!reader->is_bad);
+    child->revision = order->number;
+    const bool is_taken = engine_revise(child->engine, order->model, &versions);
+    ASSERT(is_taken); /* Only GPUs are asked. */
 }
 
 /* Whether batch @number was cancelled before it came: that is known no longer then. */
@@ -410,6 +415,9 @@ static void obey(struct child *child, struct received *received)
     case ORDER_RESHAPE:
         engine_reshape(child->engine, order.worker, order.gpu);
         return;
+    case ORDER_REVISE:
+        revise(child, &order, &reader);
+        return;
     case ORDER_CANCEL:
         cancel(child, order.number);
         return;
@@ -423,20 +431,6 @@ static void obey(struct child *child, struct received *received)
         break;
     }
     ASSERT(false);
-}
-
-/*
- * Which GPU of this machine @worker is on: the first such worker is on the first GPU. Where every
- * machine of a fleet has as many, it begins again with each.
- */
-static uint32_t gpu_of(const struct process_child_options *options, uint32_t worker)
-{
-    const struct fleet *fleet = options->fleet;
-    uint32_t gpu = 0;
-    for (uint32_t i = 0; i < worker; i++) {
-        gpu += fleet->workers[i].sharing == SHARES_SM && fleet->workers[i].partition == 0 ? 1 : 0;
-    }
-    return options->gpu_count == 0 ? gpu : gpu % options->gpu_count;
 }
 
 /*
@@ -462,7 +456,7 @@ static enum weft_status make_cuda(struct child *child, struct weft_error *error)
     (void)prctl(PR_SET_NAME, "weft-gpu");
     cuda.catalogue = child->options->catalogue;
     cuda.artifacts = child->options->artifacts;
-    cuda.gpu = gpu_of(child->options, child->worker);
+    cuda.gpu = cuda_gpu_of(child->options->fleet, child->worker, child->options->gpu_count);
     cuda.worker = child->worker;
     cuda.worker_count = child->worker_count;
     cuda.keeper = child->keeper;
@@ -565,7 +559,9 @@ void process_child_be(
 {
     if (argument->kind == PROCESS_KEEPER) {
         (void)prctl(PR_SET_NAME, "weft-keeper");
-        cuda_keeper_main(options->cuda->driver, gpu_of(options, argument->worker), FORK_FILE_FIRST);
+        cuda_keeper_main(
+            options->cuda->driver,
+            cuda_gpu_of(options->fleet, argument->worker, options->gpu_count), FORK_FILE_FIRST);
     }
     be_engine(options, FORK_FILE_FIRST, argument->worker);
 }

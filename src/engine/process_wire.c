@@ -354,10 +354,9 @@ void process_put_done(
     struct packet *packet, const struct process_report *report, const struct engine_done *done)
 {
     static const uint32_t kinds[] = {
-        [ENGINE_LOADED] = REPORT_LOADED,
-        [ENGINE_UNLOADED] = REPORT_UNLOADED,
-        [ENGINE_SHAPED] = REPORT_SHAPED,
-        [ENGINE_RAN] = REPORT_RAN,
+        [ENGINE_LOADED] = REPORT_LOADED,   [ENGINE_UNLOADED] = REPORT_UNLOADED,
+        [ENGINE_SHAPED] = REPORT_SHAPED,   [ENGINE_RAN] = REPORT_RAN,
+        [ENGINE_REVISED] = REPORT_REVISED,
     };
     struct process_report head = *report;
     head.usage_count = done->usage_count;

@@ -5,9 +5,10 @@
  * engine.h, the reports are what engine_host is told. Everything under way has a number of its
  * own, so that what crosses a cancellation on the way is not mistaken for something newer.
  *
- *     to there:     HELLO, LOAD with the versions that it brings, CANCEL_LOAD, UNLOAD, RESHAPE,
- * CANCEL, KEEPER; LAUNCH with inputs from there:   HELLO, LOADED, UNLOADED, SHAPED, RAN and AHEAD
- * with outputs, STOPPED, LOST
+ *     to there:     HELLO, LOAD and REVISE with the versions that they bring, CANCEL_LOAD, UNLOAD,
+ *                   RESHAPE, CANCEL, KEEPER; LAUNCH with inputs
+ *     from there:   HELLO, LOADED, UNLOADED, REVISED, SHAPED, RAN and AHEAD with outputs, STOPPED,
+ *                   LOST
  *
  * Launches have a socket to themselves, from which the threads that run batches read: no other
  * thread stands between an order to run and the run.
@@ -41,14 +42,15 @@ enum process_order_kind {
     ORDER_HELLO,  /* The first of all; brings the socket that launches come over. On a GPU, and if
                      there is one, also that of the keeper (cuda_keeper.h). */
     ORDER_KEEPER, /* Brings the socket of another keeper. */
+    ORDER_REVISE, /* On a GPU: struct engine_ops. */
 };
 
 /* Every packet to an engine process begins with it. */
 struct process_order {
-    uint64_t number; /* Of a load or a batch. */
+    uint64_t number; /* Of a load, a revision or a batch. */
     uint64_t bytes;  /* LOAD: what the model is known to occupy. 0: unknown. */
     uint32_t worker;
-    uint32_t model;        /* LOAD, CANCEL_LOAD, UNLOAD. */
+    uint32_t model;        /* LOAD, CANCEL_LOAD, UNLOAD, REVISE. */
     uint32_t gpu;          /* RESHAPE. */
     uint32_t was_resident; /* LOAD: in the process before. */
     uint32_t near;         /* LAUNCH: the processor, counted from 1, on which the thread is to wait
@@ -75,7 +77,8 @@ enum process_report_kind {
     REPORT_STOPPED, /* A batch that was cancelled is really over. */
     REPORT_HELLO,   /* The first of all; brings the ledger. */
     REPORT_AHEAD,   /* After RAN or another one: what the next task made of those outputs. */
-    REPORT_LOST,    /* Its GPU: the process ends, which takes a while, and can do nothing more. */
+    REPORT_REVISED,
+    REPORT_LOST, /* Its GPU: the process ends, which takes a while, and can do nothing more. */
 };
 
 /* Every packet from an engine process begins with it. */

@@ -9,7 +9,7 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "engine/process_inside.h"
+#include "engine/process_revise.h"
 #include "model/catalogue.h"
 #include "model/fleet.h"
 
@@ -218,6 +218,7 @@ enum weft_status process_worker_start(struct process_worker *worker, struct weft
     watch_socket(worker);
     greet(worker, ends);
     restore(worker);
+    process_revise_again(worker);
     process_batches_pump(worker);
     return WEFT_OK;
 }
@@ -326,6 +327,7 @@ static void replace(struct process_worker *worker, const char *how)
     }
     end_models(worker, how);
     process_batches_orphaned(worker, how);
+    process_revise_orphaned(worker, how);
     worker->failures = was_soon ? worker->failures + 1 : 0;
     if (worker->failures > 1) {
         retry_later(worker);
@@ -428,6 +430,10 @@ void process_worker_watch(struct process_worker *worker, int64_t now_ns)
     }
     if (worker->is_up) {
         watch_load(worker, now_ns);
+    }
+    char why[NAME_BYTES_MAX + 64];
+    if (worker->is_up && process_revise_is_late(worker, now_ns, why, sizeof(why))) {
+        process_worker_ended(worker, why);
     }
 }
 

@@ -409,6 +409,10 @@ static void on_done(void *context, const struct engine_done *done)
     runtime_refresh(runtime);
     ASSERT(runtime->engine_open > 0);
     runtime->engine_open--;
+    if (done->kind == ENGINE_REVISED) {
+        runtime_tell_revised(runtime, done);
+        return;
+    }
     if (runtime->nodes[node].node == NULL) {
         drop(runtime, done);
         return;
@@ -424,6 +428,8 @@ static void on_done(void *context, const struct engine_done *done)
     case ENGINE_RAN:
         step_ran(runtime, node, done);
         return;
+    case ENGINE_REVISED:
+        break;
     }
     ASSERT(false);
 }

@@ -38,3 +38,26 @@ uint32_t runtime_oldest_edition(const struct runtime *runtime)
     }
     return oldest;
 }
+
+bool runtime_revise(
+    struct runtime *runtime, uint32_t model, const struct artifact_versions *versions,
+    runtime_revised *revised, void *context)
+{
+    ASSERT(runtime->editions.revised == NULL);
+    if (!engine_revise(runtime->engine, model, versions)) {
+        return false;
+    }
+    runtime->engine_open++;
+    runtime->editions.revised = revised;
+    runtime->editions.context = context;
+    return true;
+}
+
+void runtime_tell_revised(struct runtime *runtime, const struct engine_done *done)
+{
+    runtime_revised *revised = runtime->editions.revised;
+    runtime->editions.revised = NULL;
+    revised(
+        runtime->editions.context, done->status,
+        done->message != NULL ? done->message : weft_status_text(done->status));
+}

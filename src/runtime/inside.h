@@ -15,6 +15,7 @@
 #include "runtime/busy.h"
 #include "runtime/causes.h"
 #include "runtime/clock.h"
+#include "runtime/editions.h"
 #include "runtime/loop.h"
 #include "runtime/remote.h"
 #include "runtime/runtime.h"
@@ -76,6 +77,8 @@ struct runtime {
         uint32_t next; /* That it serves when its nodes have heard of it. */
         uint32_t count;
         uint32_t held[EDITIONS_MAX];
+        runtime_revised *revised; /* Of the revision under way. NULL: there is none. */
+        void *context;
     } editions;                     /* editions.h */
     struct runtime_hearing hearing; /* All zero: none. */
     struct pool running;            /* Batches. */
@@ -144,6 +147,9 @@ void runtime_not_taken(struct runtime *runtime, uint32_t number, uint64_t key);
 
 /* editions.c: let @node know which editions it can run. */
 void runtime_tell_editions(struct runtime *runtime, uint32_t node);
+
+/* editions.c: @done is the end of a revision. */
+void runtime_tell_revised(struct runtime *runtime, const struct engine_done *done);
 
 /* perform.c */
 

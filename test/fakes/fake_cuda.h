@@ -29,14 +29,16 @@ enum fake_cuda_fault {
 #define FAKE_GRAPHS_MOST    "WEFT_FAKE_GRAPHS_MOST"    /* So many graphs are there, at most. */
 #define FAKE_RUN_US         "WEFT_FAKE_RUN_US"         /* So long a graph runs. */
 #define FAKE_BESIDE_US      "WEFT_FAKE_BESIDE_US" /* And longer, for each other stream that runs. */
+#define FAKE_MEMORY_MIB     "WEFT_FAKE_MEMORY_MIB" /* So much memory the device has. */
 
 /* A file: while it is there, no recording begins. */
 #define FAKE_GATE "WEFT_FAKE_GATE"
 
 /*
  * A file: for each graph that runs, a line with its processors, as bits; 0: the whole device. The
- * same behind a + when it is made. For each input that it reads a line: `own`, if the last row lies
- * in memory of the driver, or `there`, if it lies in memory that was registered.
+ * same behind a + when it is made, and a line with a - when it is destroyed. For each input that it
+ * reads a line: `own`, if the last row lies in memory of the driver, or `there`, if it lies in
+ * memory that was registered.
  */
 #define FAKE_RUNS "WEFT_FAKE_RUNS"
 

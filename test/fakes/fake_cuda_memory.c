@@ -42,7 +42,9 @@ static void *map_memory(size_t bytes, int protection)
 
 static bool has_room(uint64_t bytes)
 {
-    return !take_fault(FAKE_NO_MEMORY) && bytes <= DEVICE_BYTES - fake.counts.device_bytes;
+    const char *given = getenv(FAKE_MEMORY_MIB);
+    const uint64_t all = given == NULL ? DEVICE_BYTES : strtoull(given, NULL, 10) << 20;
+    return !take_fault(FAKE_NO_MEMORY) && bytes + fake.counts.device_bytes <= all;
 }
 
 int cuMemAlloc_v2(uint64_t *out, size_t bytes)

@@ -460,6 +460,7 @@ int cuGraphExecDestroy(void *exec)
 {
     const int result = enter_context("cuGraphExecDestroy");
     destroy(check(exec, EXEC, "cuGraphExecDestroy"));
+    note("-\n");
     return leave(result);
 }
 

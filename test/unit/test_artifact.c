@@ -28,7 +28,7 @@ static void a_version_is_a_folder_beside_the_first(ATTR_UNUSED void **state)
 
 static void an_edition_means_the_last_version_before_it(ATTR_UNUSED void **state)
 {
-    const struct artifact_versions versions = {3, {{4, 1}, {6, 2}, {9, 1}}};
+    const struct artifact_versions versions = {.count = 3, .items = {{4, 1}, {6, 2}, {9, 1}}};
     assert_int_equal(artifact_version_at(&versions, 3), ARTIFACT_VERSIONS_MAX);
     assert_int_equal(artifact_version_at(&versions, 4), 0);
     assert_int_equal(artifact_version_at(&versions, 5), 0);
@@ -41,10 +41,10 @@ static void an_edition_means_the_last_version_before_it(ATTR_UNUSED void **state
 /* Two members that start at the same time each serve an edition of their own for a moment. */
 static void an_older_edition_of_the_same_version_is_loaded(ATTR_UNUSED void **state)
 {
-    const struct artifact_versions one = {1, {{3, 1}}};
-    const struct artifact_versions older = {1, {{2, 1}}};
-    const struct artifact_versions two = {2, {{3, 1}, {6, 2}}};
-    const struct artifact_versions between = {2, {{3, 1}, {5, 2}}};
+    const struct artifact_versions one = {.count = 1, .items = {{3, 1}}};
+    const struct artifact_versions older = {.count = 1, .items = {{2, 1}}};
+    const struct artifact_versions two = {.count = 2, .items = {{3, 1}, {6, 2}}};
+    const struct artifact_versions between = {.count = 2, .items = {{3, 1}, {5, 2}}};
     assert_false(artifact_must_reload(&one, &one));
     assert_true(artifact_must_reload(&one, &older));
     assert_false(artifact_must_reload(&older, &one)); /* What was dropped may stay. */
@@ -128,7 +128,8 @@ static void each_edition_is_run_by_its_own_version(ATTR_UNUSED void **state)
     float y = 0;
     (void)fixture_ort();
     open_model();
-    world.files[MODEL].versions = (struct artifact_versions){3, {{4, 1}, {5, 2}, {6, 1}}};
+    world.files[MODEL].versions =
+        (struct artifact_versions){.count = 3, .items = {{4, 1}, {5, 2}, {6, 1}}};
     load(MODEL);
     const uint64_t both_bytes = world.said[world.said_count - 1].done.bytes;
     assert_null(run(4, &y));
@@ -141,7 +142,7 @@ static void each_edition_is_run_by_its_own_version(ATTR_UNUSED void **state)
 
     engine_unload(world.engine, 0, MODEL);
     (void)settle();
-    world.files[MODEL].versions = (struct artifact_versions){1, {{5, 2}}};
+    world.files[MODEL].versions = (struct artifact_versions){.count = 1, .items = {{5, 2}}};
     load(MODEL);
     assert_true(world.said[world.said_count - 1].done.bytes < both_bytes);
     assert_null(run(5, &y));
@@ -156,7 +157,7 @@ static void a_version_that_is_missing_is_not_loaded(ATTR_UNUSED void **state)
     float y = 0;
     (void)fixture_ort();
     open_model();
-    world.files[MODEL].versions = (struct artifact_versions){2, {{4, 1}, {5, 7}}};
+    world.files[MODEL].versions = (struct artifact_versions){.count = 2, .items = {{4, 1}, {5, 7}}};
     engine_load(world.engine, 0, MODEL);
     const struct said *said = settle();
     assert_int_equal(said->done.status, WEFT_IO);

@@ -4,7 +4,9 @@
  *
  * Covers: src/engine/cuda_engine.c, src/engine/cuda_load.c, src/engine/cuda_run.c,
  * src/engine/cuda_record.c, src/engine/cuda_held.c, src/engine/cuda_choose.c,
- * src/engine/cuda_keeper.c, src/engine/process_keeper.c, src/engine/task_inputs.c
+ * src/engine/cuda_keeper.c, src/engine/process_keeper.c, src/engine/task_inputs.c,
+ * src/engine/cuda_versions.c, src/engine/cuda_revise.c, src/engine/process_revise.c,
+ * src/engine/process_count.c
  */
 #include "engine/cuda_engine.h"
 
@@ -20,8 +22,8 @@
 #include "model/catalogue.h"
 #include "unit/cuda_fixture.h"
 
-enum { DONE_MAX = 256, TASKS_MAX = 16, MODELS_HERE = 4, MIB = 1 << 20, UNITS = FAKE_UNITS };
-enum { DOUBLE, NEGATE, BIG, MISSING }; /* Models and workflows. */
+enum { DONE_MAX = 256, TASKS_MAX = 16, MODELS_HERE = 5, MIB = 1 << 20, UNITS = FAKE_UNITS };
+enum { DOUBLE, NEGATE, BIG, MISSING, MANY }; /* Models and workflows. */
 
 struct said {
     struct engine_done done;
@@ -110,6 +112,30 @@ static void add(const char *name, const char *path)
     world.artifacts.count = world.catalogue->model_count;
 }
 
+enum { VERSIONS_MADE = 5 }; /* Of the model MANY, which differ in their scale: 11, 12, ... */
+
+static const char *version_file(uint32_t number, uint32_t version, const char *name)
+{
+    static char path[8][64];
+    static uint32_t next;
+    char *here = path[next++ % 8];
+    (void)snprintf(here, sizeof(path[0]), "many%u/%u%s%s", number, version, *name ? "/" : "", name);
+    return here;
+}
+
+/* A model with several versions. */
+static void add_versions(uint32_t number)
+{
+    char folder[512];
+    (void)snprintf(folder, sizeof(folder), "many%u", number);
+    assert_int_equal(mkdir(cuda_path(folder), 0700), 0);
+    for (uint32_t i = 1; i <= VERSIONS_MADE; i++) {
+        assert_int_equal(mkdir(cuda_path(version_file(number, i, "")), 0700), 0);
+        (void)cuda_make_model(version_file(number, i, "model.cuda"), 10 + (float)i, 0, MIB);
+    }
+    add("many", cuda_path(version_file(number, 1, "model.cuda")));
+}
+
 /* Models of this test in a folder of their own. */
 static void make_models(void)
 {
@@ -131,6 +157,7 @@ static void make_models(void)
     cuda_add_package(path, "big");
     add("big", path);
     add("missing", "/nowhere");
+    add_versions(number);
 }
 
 /* In an engine process: a folder with a file `right` is. */
@@ -281,6 +308,9 @@ static struct bundle *rows(uint32_t count, float first)
 /* The worker that batches are launched on from now on. */
 static uint32_t launch_worker;
 
+/* And the edition that their jobs name. */
+static uint32_t launch_edition;
+
 /* Launch a batch of @count tasks on @units units. The bundles stay the caller's. */
 static void launch(
     uint64_t batch, uint32_t workflow, uint32_t units, uint32_t count,
@@ -291,6 +321,7 @@ static void launch(
     for (uint32_t i = 0; i < count; i++) {
         inputs[i] = (struct engine_input){.contents = bundles[i], .bytes = bundles[i]->bytes};
         tasks[i] = (struct engine_task){.items = 1, .input_count = 1, .inputs = &inputs[i]};
+        tasks[i].job.number = job_number(launch_edition, /* count */ 1);
     }
     const struct engine_batch launched = {
         .batch = batch,
@@ -993,6 +1024,7 @@ static void a_gpu_can_be_cut_into_workers(ATTR_UNUSED void **state)
     load_on(2, DOUBLE);
     run(4, DOUBLE, 1, 5, 1); /* What the file says now. */
     launch_worker = 0;
+    launch_edition = 0;
     run(5, DOUBLE, 1, 2, 1); /* Its own copy has not been touched. */
     launch_worker = 1;
     struct bundle *input = rows(1, 1);
@@ -1053,11 +1085,316 @@ static void workers_of_a_gpu_keep_to_their_parts(ATTR_UNUSED void **state)
     world_deinit();
 }
 
+/* ── Versions ───────────────────────────────────────────────────────────────────────────── */
+
+/* Edition 0 means version @first of MANY, and from 5 on @second; 0: there is one only. */
+static struct artifact_versions editions(uint32_t first, uint32_t second)
+{
+    struct artifact_versions versions = {.count = 1, .items = {{.edition = 0, .version = first}}};
+    if (second != 0) {
+        versions.items[versions.count++] =
+            (struct artifact_version){.edition = 5, .version = second};
+    }
+    return versions;
+}
+
+static void revise(struct artifact_versions versions, enum weft_status status, const char *message)
+{
+    assert_true(engine_revise(world.engine, MANY, &versions));
+    const struct said *said = settle();
+    assert_int_equal(said->done.kind, ENGINE_REVISED);
+    assert_int_equal(said->done.model, MANY);
+    if (strstr(said->message, message) == NULL) {
+        fail_msg("'%s' has no '%s'", said->message, message);
+    }
+    assert_int_equal(said->done.status, status);
+}
+
+/* As a host does it once all have the versions. */
+static void load_versions(struct artifact_versions versions, bool was_there)
+{
+    world.files[MANY].versions = versions;
+    if (was_there) {
+        unload(MANY);
+    }
+    load(MANY);
+}
+
+/* Run rows for @edition, and expect version @version of MANY. */
+static void run_edition(uint32_t edition, uint32_t version)
+{
+    static uint64_t batch = 5000;
+    launch_edition = edition;
+    run(++batch, MANY, 2, 10 + (float)version, 0);
+    launch_edition = 0;
+}
+
+/* How many lines of a file in /proc of @process speak of @text. */
+static uint32_t count_maps(pid_t process, const char *text)
+{
+    char line[1024];
+    uint32_t count = 0;
+    (void)snprintf(line, sizeof(line), "/proc/%d/maps", (int)process);
+    FILE *file = fopen(line, "r");
+    assert_non_null(file);
+    while (fgets(line, sizeof(line), file) != NULL) {
+        count += strstr(line, text) != NULL ? 1 : 0;
+    }
+    assert_int_equal(fclose(file), 0);
+    return count;
+}
+
+/* Files of device memory that the keeper holds, once it has read all that was sent to it. */
+static uint32_t count_kept(uint32_t wanted)
+{
+    char path[300];
+    char link[300];
+    uint32_t count = UINT32_MAX;
+    for (uint32_t i = 0; i < 2000 && count != wanted; i++) {
+        uv_sleep(i == 0 ? 0 : 5);
+        count = 0;
+        for (uint32_t k = 0; k < 256; k++) {
+            (void)snprintf(
+                path, sizeof(path), "/proc/%d/fd/%u", (int)worker_zero()->keeper.child.process, k);
+            const ssize_t bytes = readlink(path, link, sizeof(link) - 1);
+            link[bytes < 0 ? 0 : bytes] = '\0';
+            count += strstr(link, "memfd:device") != NULL ? 1 : 0;
+        }
+    }
+    return count / 2; /* The driver's, and its own. */
+}
+
+/* Whether the weights of version @version are mapped for copies. */
+static bool is_registered(uint32_t version)
+{
+    char path[600];
+    char file[600];
+    assert_true(artifact_path(world.paths[MANY], version, path, sizeof(path)));
+    (void)snprintf(file, sizeof(file), "%.500s/weights.bin", path);
+    return count_maps(worker_zero()->child.process, file) > 0;
+}
+
+/* What lies in files of MANY, of two versions, is another thing from now on than was copied. */
+static void spoil_files(void)
+{
+    const float other = 99;
+    char path[600];
+    char file[600];
+    for (uint32_t i = 1; i <= 2; i++) {
+        assert_true(artifact_path(world.paths[MANY], i, path, sizeof(path)));
+        (void)snprintf(file, sizeof(file), "%.500s/weights.bin", path);
+        FILE *opened = fopen(file, "r+b");
+        assert_non_null(opened);
+        assert_int_equal(fwrite(&other, sizeof(other), 1, opened), 1);
+        assert_int_equal(fclose(opened), 0);
+    }
+}
+
+static void versions_come_and_go_beside_what_runs(ATTR_UNUSED void **state)
+{
+    set_files();
+    world_init(LONG_NS, FAKE_CUDA);
+    load_versions(editions(1, 0), /* was_there */ false);
+    run_edition(0, 1);
+    revise(editions(1, 2), WEFT_OK, "");
+    run_edition(0, 1); /* As before. */
+    assert_int_equal(count_kept(4), 2);
+    spoil_files();
+    close_gate(); /* All is there: nothing is recorded, nor copied. */
+    load_versions(editions(1, 2), /* was_there */ true);
+    run_edition(0, 1);
+    run_edition(4, 1);
+    run_edition(5, 2);
+    run_edition(70, 2);
+    open_gate();
+    assert_true(is_registered(1) && is_registered(2));
+    revise(editions(2, 0), WEFT_OK, "");
+    assert_true(!is_registered(1) && is_registered(2));
+    assert_int_equal(count_kept(2), 1);
+    assert_true(count_lines("-\n") >= 2); /* Its graphs, one of each package at least. */
+    run_edition(5, 2);
+    load_versions(editions(2, 0), /* was_there */ true);
+    run_edition(5, 2);
+    for (uint32_t i = 3; i <= VERSIONS_MADE; i++) { /* More than there are places. */
+        revise(editions(i - 1, i), WEFT_OK, "");
+        load_versions(editions(i - 1, i), /* was_there */ true);
+        run_edition(0, i - 1);
+        revise(editions(i, 0), WEFT_OK, "");
+        load_versions(editions(i, 0), /* was_there */ true);
+    }
+    assert_true(is_registered(VERSIONS_MADE) && !is_registered(VERSIONS_MADE - 1));
+    assert_int_equal(count_kept(2), 1);
+    unload(MANY);
+    assert_int_equal(count_kept(0), 0);
+    world_deinit();
+}
+
+static void a_job_ends_on_the_version_it_began_with(ATTR_UNUSED void **state)
+{
+    world_init(0, FAKE_CUDA);
+    load_versions(editions(1, 2), /* was_there */ false);
+    struct bundle *input = rows(1, 555); /* It takes long. */
+    launch(1, MANY, 4, 1, &input);
+    launch_edition = 5;
+    launch(2, MANY, 4, 1, &input);
+    engine_cancel(world.engine, 1); /* But it runs. */
+    const struct artifact_versions newer = editions(2, 0);
+    assert_true(engine_revise(world.engine, MANY, &newer));
+    (void)settle();
+    expect_rows(said_of(2), 0, 1, 555, 12, 0);
+    assert_false(is_registered(1));
+    bundle_destroy(input);
+    world_deinit();
+}
+
+static void a_version_that_cannot_run_changes_nothing(ATTR_UNUSED void **state)
+{
+    char path[600];
+    char object[700];
+    world_init(0, FAKE_CUDA);
+    load_versions(editions(1, 0), /* was_there */ false);
+    assert_true(artifact_path(world.paths[MANY], 2, path, sizeof(path)));
+    (void)snprintf(object, sizeof(object), "%s/four/package.so", path);
+    assert_int_equal(unlink(object), 0);
+    revise(editions(1, 2), WEFT_NOT_FOUND, "four");
+    assert_false(is_registered(2));
+    assert_int_equal(count_kept(2), 1);
+    run_edition(0, 1);
+    revise(editions(1, 9), WEFT_IO, "manifest");
+    run_edition(0, 1);
+    assert_int_equal(symlink(FAKE_PACKAGE, object), 0);
+    revise(editions(1, 2), WEFT_OK, ""); /* It was mended. */
+    revise(editions(1, 0), WEFT_OK, "");
+    assert_int_equal(unlink(object), 0);
+    cuda_write(path, "four/package.so", "another", 7); /* The loader would find the old one. */
+    revise(editions(1, 2), WEFT_REFUSED, "was replaced after it was opened");
+    run_edition(0, 1);
+    revise(editions(1, 3), WEFT_OK, ""); /* Others can. */
+    load_versions(editions(1, 3), /* was_there */ true);
+    run_edition(5, 3);
+    world_deinit();
+}
+
+static void a_version_is_tried_where_the_model_is_not(ATTR_UNUSED void **state)
+{
+    char path[600];
+    char object[700];
+    set_files();
+    world_init(LONG_NS, FAKE_CUDA);
+    revise(editions(1, 2), WEFT_OK, "");
+    assert_int_equal(count_kept(0), 0); /* It takes no memory. */
+    close_gate();
+    load_versions(editions(2, 0), /* was_there */ false);
+    run_edition(0, 2);
+    open_gate();
+    unload(MANY);
+    assert_true(artifact_path(world.paths[MANY], 3, path, sizeof(path)));
+    (void)snprintf(object, sizeof(object), "%s/four/package.so", path);
+    assert_int_equal(unlink(object), 0);
+    revise(editions(2, 3), WEFT_NOT_FOUND, "four");
+    revise(editions(2, 0), WEFT_OK, "");
+    load(MANY);
+    run_edition(0, 2);
+    world_deinit();
+}
+
+static void what_is_left_for_a_load_gives_way(ATTR_UNUSED void **state)
+{
+    assert_int_equal(setenv(FAKE_MEMORY_MIB, "263", 1), 0); /* For runs, and three models. */
+    world_init(0, FAKE_CUDA);
+    load_versions(editions(1, 0), /* was_there */ false);
+    revise(editions(1, 2), WEFT_OK, "");
+    unload(MANY);
+    assert_int_equal(count_kept(4), 2); /* Left, for the load that mostly follows. */
+    load(DOUBLE);
+    assert_int_equal(count_kept(6), 3);
+    load(NEGATE); /* There is memory for three. */
+    assert_int_equal(count_kept(4), 2);
+    run(1, NEGATE, 1, -1, 0);
+    load(MANY);
+    run_edition(0, 1);
+    revise(editions(1, 2), WEFT_NO_MEMORY, "memory for weights"); /* What runs stays. */
+    run_edition(0, 1);
+    run(2, DOUBLE, 1, 2, 1);
+    world_deinit();
+}
+
+static void an_engine_that_dies_knows_all_versions_again(ATTR_UNUSED void **state)
+{
+    set_files();
+    world_init(LONG_NS, FAKE_CUDA);
+    load_versions(editions(1, 0), /* was_there */ false);
+    const struct artifact_versions both = editions(1, 2);
+    close_gate();
+    assert_true(engine_revise(world.engine, MANY, &both)); /* It waits at the gate. */
+    end_process(worker_zero()->child.process);
+    open_gate();
+    assert_int_equal(settle()->done.kind, ENGINE_REVISED);
+    assert_int_equal(settle()->done.status, WEFT_OK);
+    run_edition(0, 1);
+    load_versions(both, /* was_there */ true);
+    assert_int_equal(count_kept(4), 2);
+    spoil_files();
+    end_process(worker_zero()->child.process);
+    run_edition(0, 1);
+    run_edition(5, 2);
+    world.files[MANY].versions = editions(2, 0); /* As if it had heard nothing of that. */
+    end_process(worker_zero()->child.process);
+    run_edition(5, 2);
+    assert_int_equal(count_kept(2), 1); /* The keeper let go of the other. */
+    world_deinit();
+}
+
+static void a_version_that_ends_processes_is_to_blame(ATTR_UNUSED void **state)
+{
+    set_files();
+    world_init(LONG_NS, FAKE_CUDA);
+    load_versions(editions(1, 0), /* was_there */ false);
+    const struct artifact_versions both = editions(1, 2);
+    close_gate();
+    assert_true(engine_revise(world.engine, MANY, &both));
+    end_process(worker_zero()->child.process);
+    end_process(worker_zero()->child.process);
+    const struct said *said = settle();
+    assert_int_equal(said->done.kind, ENGINE_REVISED);
+    assert_int_equal(said->done.status, WEFT_FAILED);
+    assert_non_null(strstr(said->message, "while it was tried"));
+    open_gate();
+    run_edition(0, 1);
+    world_deinit();
+}
+
+static void workers_of_a_gpu_have_versions_of_their_own(ATTR_UNUSED void **state)
+{
+    workers_of_gpu = 2;
+    world_init(0, FAKE_CUDA);
+    world.files[MANY].versions = editions(1, 0);
+    load_on(0, MANY);
+    load_on(1, MANY); /* Of the file that the first has registered. */
+    revise(editions(1, 2), WEFT_OK, "");
+    assert_int_equal(count_kept(8), 4);
+    world.files[MANY].versions = editions(1, 2);
+    unload_on(0, MANY);
+    load_on(0, MANY);
+    run_edition(5, 2);
+    launch_worker = 1;
+    run_edition(0, 1); /* The second has not been loaded again. */
+    revise(editions(2, 0), WEFT_OK, "");
+    assert_true(!is_registered(1) && is_registered(2));
+    world.files[MANY].versions = editions(2, 0);
+    unload_on(1, MANY);
+    unload_on(0, MANY);
+    load_on(1, MANY); /* The first, whose file it was, need not be there. */
+    run_edition(0, 2);
+    world_deinit();
+}
+
 /* A test that failed leaves nothing behind that others would fail by. */
 static int reset(ATTR_UNUSED void **state)
 {
     static const char *const names[] = {
-        FAKE_STREAMS_MOST, FAKE_NEEDS_PRIORITY, FAKE_GRAPHS_MOST, FAKE_GATE, FAKE_RUNS,
+        FAKE_STREAMS_MOST, FAKE_NEEDS_PRIORITY, FAKE_GRAPHS_MOST,
+        FAKE_GATE,         FAKE_RUNS,           FAKE_MEMORY_MIB,
     };
     if (getenv(FAKE_GATE) != NULL) {
         (void)unlink(getenv(FAKE_GATE)); /* If it is there. */
@@ -1113,6 +1450,14 @@ int main(void)
         cmocka_unit_test_teardown(a_gpu_can_be_cut_into_workers, reset),
         cmocka_unit_test_teardown(workers_of_a_broken_gpu_go_on, reset),
         cmocka_unit_test_teardown(workers_of_a_gpu_keep_to_their_parts, reset),
+        cmocka_unit_test_teardown(versions_come_and_go_beside_what_runs, reset),
+        cmocka_unit_test_teardown(a_job_ends_on_the_version_it_began_with, reset),
+        cmocka_unit_test_teardown(a_version_that_cannot_run_changes_nothing, reset),
+        cmocka_unit_test_teardown(a_version_is_tried_where_the_model_is_not, reset),
+        cmocka_unit_test_teardown(what_is_left_for_a_load_gives_way, reset),
+        cmocka_unit_test_teardown(an_engine_that_dies_knows_all_versions_again, reset),
+        cmocka_unit_test_teardown(a_version_that_ends_processes_is_to_blame, reset),
+        cmocka_unit_test_teardown(workers_of_a_gpu_have_versions_of_their_own, reset),
     };
     return cmocka_run_group_tests(tests, NULL, remove_all);
 }
