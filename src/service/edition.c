@@ -2,7 +2,6 @@
 
 #include <dirent.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 #include "base/text.h"
 #include "document/repository.h"
 #include "engine/artifact.h"
+#include "service/sums.h"
 
 enum { BITS_DIGITS = (MODELS_MAX + WORKFLOWS_MAX) / 4 };
 
@@ -19,13 +19,44 @@ static const char digits[] = "0123456789abcdef";
 bool edition_has_versions(const struct repository *repository, uint32_t model)
 {
     const struct repository_file *file = &repository->files[model];
-    return file->kind == REPOSITORY_MODEL && file->path != NULL && file->cuda == NULL;
+    return file->kind == REPOSITORY_MODEL && (file->path != NULL || file->cuda != NULL);
 }
 
-bool edition_path(
-    const struct repository *repository, uint32_t model, uint32_t version, char *out, size_t room)
+bool edition_file(
+    const struct repository *repository, uint32_t model, uint32_t version,
+    struct edition_paths *paths_out, struct repository_file *file_out)
 {
-    return artifact_path(repository->files[model].path, version, out, room);
+    const struct repository_file *found = &repository->files[model];
+    *file_out = *found;
+    if (version == 0) {
+        return true;
+    }
+    file_out->path = found->path == NULL ? NULL : paths_out->path;
+    file_out->cuda = found->cuda == NULL ? NULL : paths_out->cuda;
+    return (found->path == NULL ||
+            artifact_path(found->path, version, paths_out->path, sizeof(paths_out->path))) &&
+           (found->cuda == NULL ||
+            artifact_path(found->cuda, version, paths_out->cuda, sizeof(paths_out->cuda)));
+}
+
+uint32_t edition_forms(
+    const struct repository *repository, uint32_t model, uint32_t version,
+    char out[static EDITION_FORMS][PATH_MAX])
+{
+    struct edition_paths paths;
+    struct repository_file file;
+    uint32_t count = 0;
+    if (!edition_file(repository, model, version, &paths, &file)) {
+        return 0;
+    }
+    if (file.path != NULL) {
+        (void)snprintf(out[count++], PATH_MAX, "%s", file.path);
+    }
+    if (file.cuda != NULL) {
+        const int length = snprintf(out[count++], PATH_MAX, "%s/" SUMS_FILE, file.cuda);
+        count = length > 0 && length < PATH_MAX ? count : 0;
+    }
+    return count;
 }
 
 static bool has_bit(const struct edition *edition, uint32_t bit)
@@ -117,12 +148,14 @@ bool edition_is_same(
 
 uint32_t edition_find_version(const struct repository *repository, uint32_t model)
 {
+    char forms[EDITION_FORMS][PATH_MAX];
     char path[PATH_MAX];
-    uint32_t highest = repository->files[model].version;
-    if (!edition_has_versions(repository, model) ||
-        !edition_path(repository, model, highest, path, sizeof(path))) {
+    const struct repository_file *file = &repository->files[model];
+    uint32_t highest = file->version;
+    if (!edition_has_versions(repository, model)) {
         return highest;
     }
+    (void)snprintf(path, sizeof(path), "%s", file->path != NULL ? file->path : file->cuda);
     for (uint32_t i = 0; i < 2 && strrchr(path, '/') != NULL; i++) {
         *strrchr(path, '/') = '\0';
     }
@@ -130,8 +163,8 @@ uint32_t edition_find_version(const struct repository *repository, uint32_t mode
     for (const struct dirent *at = folder == NULL ? NULL : readdir(folder); at != NULL;
          at = readdir(folder)) {
         const uint32_t version = repository_version(at->d_name);
-        if (version > highest && edition_path(repository, model, version, path, sizeof(path)) &&
-            access(path, R_OK) == 0) {
+        if (version > highest && edition_forms(repository, model, version, forms) > 0 &&
+            access(forms[0], R_OK) == 0) {
             highest = version;
         }
     }

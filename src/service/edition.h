@@ -8,6 +8,7 @@
 #ifndef SERVICE_EDITION_H
 #define SERVICE_EDITION_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -15,6 +16,7 @@
 #include "base/limits.h"
 
 struct repository;
+struct repository_file;
 
 /* A model in it. */
 struct edition_model {
@@ -45,11 +47,31 @@ bool edition_is_same(
  */
 uint32_t edition_find_version(const struct repository *repository, uint32_t model);
 
-/* The file of @version of model @model. False if there is no room for it. */
-bool edition_path(
-    const struct repository *repository, uint32_t model, uint32_t version, char *out, size_t room);
+/* Where the files of a version are. */
+struct edition_paths {
+    char path[PATH_MAX]; /* The ONNX file, */
+    char cuda[PATH_MAX]; /* and the folder for GPUs. */
+};
 
-/* Whether versions of @model can change while it is served: not those that GPUs run, too. */
+/*
+ * What is behind @version of model @model; 0 is what was found first. *file_out points into
+ * @paths_out. False if there is no room for it.
+ */
+bool edition_file(
+    const struct repository *repository, uint32_t model, uint32_t version,
+    struct edition_paths *paths_out, struct repository_file *file_out);
+
+/*
+ * The files that stand for @version of model @model, one per form, at most
+ * EDITION_FORMS: its ONNX file, and of the folder for GPUs the list of sums. Returns how many; 0 if
+ * there is no room for them.
+ */
+enum { EDITION_FORMS = 2 };
+uint32_t edition_forms(
+    const struct repository *repository, uint32_t model, uint32_t version,
+    char out[static EDITION_FORMS][PATH_MAX]);
+
+/* Whether versions of @model can change while it is served: those of functions cannot. */
 bool edition_has_versions(const struct repository *repository, uint32_t model);
 
 #endif /* SERVICE_EDITION_H */

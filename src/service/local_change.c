@@ -6,6 +6,7 @@
  * to workflows when the server started, so a file that replaces another must have the same.
  */
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -14,6 +15,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/units.h"
 #include "runtime/runtime.h"
 #include "service/local_index.h"
 #include "service/preparation.h"
@@ -48,21 +50,26 @@ static const char *path_of(const struct repository_file *file)
 struct file_mark local_change_mark(
     const struct repository *repository, uint32_t model, uint32_t version)
 {
-    struct stat found;
-    char newer[PATH_MAX];
-    const char *path = path_of(&repository->files[model]);
-    if (edition_has_versions(repository, model) &&
-        edition_path(repository, model, version, newer, sizeof(newer))) {
-        path = newer;
+    char forms[EDITION_FORMS][PATH_MAX];
+    struct file_mark mark = {.bytes = 0};
+    uint32_t count = 1;
+    if (edition_has_versions(repository, model)) {
+        count = edition_forms(repository, model, version, forms);
+    } else if (path_of(&repository->files[model]) != NULL) {
+        (void)snprintf(forms[0], PATH_MAX, "%s", path_of(&repository->files[model]));
+    } else {
+        count = 0;
     }
-    if (path == NULL || stat(path, &found) != 0) {
-        return (struct file_mark){.bytes = 0};
+    for (uint32_t i = 0; i < count; i++) { /* Of several, one that changes is enough. */
+        struct stat found;
+        if (stat(forms[i], &found) != 0) {
+            return (struct file_mark){.bytes = 0};
+        }
+        mark.bytes += (uint64_t)found.st_size;
+        mark.inode = mark.inode * 31 + found.st_ino;
+        mark.changed_ns += found.st_mtim.tv_sec * NS_PER_S + (int64_t)found.st_mtim.tv_nsec;
     }
-    return (struct file_mark){
-        .bytes = (uint64_t)found.st_size,
-        .inode = found.st_ino,
-        .changed_ns = found.st_mtim.tv_sec * INT64_C(1000000000) + (int64_t)found.st_mtim.tv_nsec,
-    };
+    return mark;
 }
 
 static bool is_same_mark(const struct file_mark *left, const struct file_mark *right)
@@ -121,17 +128,27 @@ static void look(void *argument)
     }
 }
 
+/* The version of @model in the newest edition. */
+static uint32_t served_version(const struct local_index *index, uint32_t model)
+{
+    struct edition newest;
+    rollout_begin(index->rollout, &newest);
+    return newest.models[model].version;
+}
+
 /* Whether @item may be served; its error says why not. */
 static bool is_usable(const struct local_index *index, struct looked *item)
 {
     const struct measure_look *known = &index->measured->looks[item->model];
     const bool is_known = known->signature.output_count > 0;
     const struct repository_file *file = &index->measured->repository->files[item->model];
-    if (item->status == WEFT_OK && file->cuda != NULL &&
+    if (item->status == WEFT_OK && file->cuda != NULL && known->fault[0] == '\0' &&
+        item->version == served_version(index, item->model) &&
         !is_same_mark(&index->marks[item->model], &item->mark)) {
         item->status = error_set(
-            &item->error, WEFT_INVALID, "%s: models for GPUs are read once; restart the server",
-            file->cuda);
+            &item->error, WEFT_INVALID,
+            "model '%s': files that GPUs run cannot be replaced; give them a version of their own",
+            index->measured->repository->catalogue->models[item->model]);
     }
     if (item->status == WEFT_OK && is_known &&
         !measure_is_same(&known->signature, &item->signature)) {

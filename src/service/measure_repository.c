@@ -1,7 +1,6 @@
 #include "service/measure_repository.h"
 
 #include <inttypes.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -489,35 +488,6 @@ enum weft_status measure_repository(
     set_interference(&measured);
     *measured_out = measured;
     return WEFT_OK;
-}
-
-enum weft_status measured_look(
-    const struct measured *measured, uint32_t model, uint32_t version,
-    struct measure_signature *signature_out, struct weft_error *error)
-{
-    ASSERT(model < measured->repository->catalogue->model_count);
-    const struct repository *repository = measured->repository;
-    struct measure_figures figures;
-    char cache[ONNX_CACHE_PATH_BYTES];
-    char path[PATH_MAX];
-    const bool has_cache = onnx_cache_default_folder(cache);
-    struct repository_file file = repository->files[model];
-    if (version != 0 && edition_path(repository, model, version, path, sizeof(path))) {
-        file.path = path;
-    }
-    const struct measure_options options = {
-        .nursery = measured->nursery,
-        .model = model,
-        .version = version,
-        .name = repository->catalogue->models[model],
-        .file = &file,
-        .cache = has_cache ? cache : NULL,
-        .depth = MEASURE_LOOK,
-        .is_gpu = repository->files[model].path == NULL,
-    };
-    const enum weft_status status = measure_model(&options, &figures, error);
-    *signature_out = figures.signature;
-    return status;
 }
 
 void measured_take(

@@ -88,14 +88,18 @@ enum weft_status measure_repository(
     const struct measure_request *request, struct measured *measured_out, struct weft_error *error);
 
 /*
- * Read the file of @version of @model, or with 0 that of the repository: what it takes and gives
- * now. Changes nothing; from any thread.
+ * Read the files of @version of @model, or with 0 those of the repository: what it takes and gives
+ * now. That of the ONNX file, if it has one; the form for GPUs must say the same, and its files
+ * must have the right sums, if GPUs of this machine run it. Changes nothing; from any thread.
  *
- * Errors: those of measure_model().
+ * Errors: those of measure_model(); WEFT_INVALID if the two forms differ.
  */
 enum weft_status measured_look(
     const struct measured *measured, uint32_t model, uint32_t version,
     struct measure_signature *signature_out, struct weft_error *error);
+
+/* Whether GPUs of this machine run @model. */
+bool measured_runs_on_gpus(const struct measured *measured, uint32_t model);
 
 /* From now on @model takes and gives what @signature says, and nothing is wrong with it. */
 void measured_take(

@@ -122,11 +122,10 @@ static void be_measurer(
 {
     struct measure_answer *answer = memory_zeroed(1, sizeof(*answer));
     const struct repository *repository = nursery->repository;
-    struct repository_file file = repository->files[argument->model];
-    char path[PATH_MAX];
-    if (argument->version != 0 &&
-        edition_path(repository, argument->model, argument->version, path, sizeof(path))) {
-        file.path = path;
+    struct edition_paths paths;
+    struct repository_file file;
+    if (!edition_file(repository, argument->model, argument->version, &paths, &file)) {
+        file = repository->files[argument->model];
     }
     const struct measure_options options = {
         .model = argument->model,

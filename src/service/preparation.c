@@ -3,24 +3,47 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
+#include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/units.h"
+#include "document/repository_scan.h"
 #include "engine/onnx_cache.h"
 #include "service/fetch.h"
+
+/* What is called @path, of edition_forms(), in messages. */
+static const char *form_of(const char *path)
+{
+    return strstr(path, "/" REPOSITORY_CUDA_FOLDER "/") != NULL ? REPOSITORY_CUDA_FOLDER
+                                                                : REPOSITORY_MODEL_FILE;
+}
 
 enum weft_status preparation_hash(
     const struct repository *repository, uint32_t model, uint32_t version, uint32_t *hash_out,
     struct weft_error *error)
 {
-    char path[PATH_MAX];
-    struct onnx_digest digest = {.bytes = 0};
-    if (!edition_path(repository, model, version, path, sizeof(path))) {
-        return error_set(error, WEFT_IO, "%s: its path is too long", repository->files[model].path);
+    char forms[EDITION_FORMS][PATH_MAX];
+    const uint32_t count = edition_forms(repository, model, version, forms);
+    enum weft_status status = WEFT_OK;
+    uint64_t both = 0;
+    if (count == 0) {
+        return error_set(
+            error, WEFT_IO, "model '%s': its path is too long",
+            repository->catalogue->models[model]);
     }
-    const enum weft_status status = onnx_digest_file(path, &digest, error);
+    for (uint32_t i = 0; i < count && status == WEFT_OK; i++) {
+        struct onnx_digest digest = {.bytes = 0};
+        if (access(forms[i], R_OK) != 0) {
+            return error_set(
+                error, WEFT_IO, "model '%s': version %" PRIu32 " has no %s, or it cannot be read",
+                repository->catalogue->models[model], version, form_of(forms[i]));
+        }
+        status = onnx_digest_file(forms[i], &digest, error);
+        both = (both << 1 | both >> 63) ^ digest.hash[0] ^ digest.hash[1];
+    }
     if (status == WEFT_OK) {
-        const uint64_t both = digest.hash[0] ^ digest.hash[1];
         *hash_out = (uint32_t)(both ^ both >> 32) | 1; /* Never 0. */
     }
     return status;
@@ -36,27 +59,43 @@ static void name_folder(
         preparation->measured->repository->catalogue->models[item->model], item->version);
 }
 
+/* A file of @item that is not here. False if all are. */
+static bool find_missing(
+    const struct preparation *preparation, const struct prepared_model *item,
+    char missing_out[static PATH_MAX])
+{
+    char forms[EDITION_FORMS][PATH_MAX];
+    const struct repository *repository = preparation->measured->repository;
+    const uint32_t count = edition_forms(repository, item->model, item->version, forms);
+    (void)snprintf(missing_out, PATH_MAX, "model '%s'", repository->catalogue->models[item->model]);
+    for (uint32_t i = 0; i < count; i++) {
+        if (access(forms[i], R_OK) != 0) {
+            memcpy(missing_out, forms[i], PATH_MAX);
+            return true;
+        }
+    }
+    return count == 0;
+}
+
 static enum weft_status get_files(
     const struct preparation *preparation, const struct prepared_model *item,
     struct weft_error *error)
 {
-    char path[PATH_MAX];
     char folder[NAME_BYTES_MAX + 16];
-    const struct repository *repository = preparation->measured->repository;
-    if (edition_path(repository, item->model, item->version, path, sizeof(path)) &&
-        access(path, R_OK) == 0) {
+    char missing[PATH_MAX];
+    if (!find_missing(preparation, item, missing)) {
         return WEFT_OK;
     }
     if (preparation->fetch == NULL) {
-        return error_set(error, WEFT_IO, "%s: there is no such file", path);
+        return error_set(error, WEFT_IO, "%s: there is no such file", missing);
     }
     struct fetch_options options = *preparation->fetch;
     name_folder(preparation, item, folder, sizeof(folder));
     options.under = folder;
     options.membership = preparation->membership;
     const enum weft_status status = fetch_missing(&options, error);
-    if (status == WEFT_OK && access(path, R_OK) != 0) {
-        return error_set(error, WEFT_IO, "no member gives %smodel.onnx", folder);
+    if (status == WEFT_OK && find_missing(preparation, item, missing)) {
+        return error_set(error, WEFT_IO, "no member gives %s%s", folder, form_of(missing));
     }
     return status;
 }
@@ -74,10 +113,20 @@ static enum weft_status compare(
     if (item->hash != 0 && hash != item->hash) {
         name_folder(preparation, item, folder, sizeof(folder));
         return error_set(
-            error, WEFT_INVALID, "%smodel.onnx is another file than in the cluster", folder);
+            error, WEFT_INVALID, "%s%s is another file than in the cluster", folder,
+            preparation->measured->repository->files[item->model].path != NULL
+                ? REPOSITORY_MODEL_FILE
+                : REPOSITORY_CUDA_FOLDER);
     }
     item->hash = hash;
     return WEFT_OK;
+}
+
+static int64_t wall_ns(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_REALTIME, &now); /* It is always there. */
+    return now.tv_sec * NS_PER_S + now.tv_nsec;
 }
 
 void preparation_run(void *argument)
@@ -92,6 +141,7 @@ void preparation_run(void *argument)
         if (preparation->status == WEFT_OK) {
             preparation->status = compare(preparation, item, &error);
         }
+        item->since_ns = wall_ns();
         if (preparation->status == WEFT_OK) {
             preparation->status =
                 measured_look(measured, item->model, item->version, &item->signature, &error);

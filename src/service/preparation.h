@@ -14,7 +14,8 @@ struct membership;
 struct prepared_model {
     uint32_t model;
     uint32_t version;
-    uint32_t hash; /* 0: any; it is filled in. */
+    uint32_t hash;    /* 0: any; it is filled in. */
+    int64_t since_ns; /* When its files were compared with their sums, by the system's clock. */
     struct measure_signature signature;
 };
 

@@ -19,20 +19,8 @@
 
 #define LOOK_NS  (100 * NS_PER_MS) /* While not all is as it should be. */
 #define RETRY_NS (2 * NS_PER_S)    /* After an edition could not be held. */
-#define WAIT_NS  (60 * NS_PER_S)   /* That a client waits for other members. */
-
-enum { ANSWER_BYTES = 16384 };
 
 #define OWN ((UINT32_C(1) << EDITION_BITS) - 1) /* What was found here, until it is a member. */
-
-/* A client that waits until an edition is served. */
-struct waiter {
-    struct waiter *next;
-    uint32_t edition;
-    int64_t until_ns;
-    server_changed changed;
-    void *asker;
-};
 
 struct rollout *rollout_create(struct local_index *index, struct artifacts *artifacts)
 {
@@ -112,69 +100,6 @@ static bool is_settled(const struct rollout *rollout)
     return is_settled;
 }
 
-/* A member that cannot take the newest edition, and why; NULL: there is none. */
-static const char *find_failure(const struct rollout *rollout, char *out, size_t room)
-{
-    if (rollout->note[0] != '\0') {
-        (void)snprintf(out, room, "%s", rollout->note);
-        return out;
-    }
-    for (uint32_t i = 0; i < rollout->list->count; i++) {
-        const struct member *member = &rollout->list->items[i];
-        if (member->editions.newest == rollout->said.newest && member->editions.note[0] != '\0') {
-            (void)snprintf(out, room, "node '%s': %s", member_title(member), member->editions.note);
-            return out;
-        }
-    }
-    return NULL;
-}
-
-/* What members have done, as JSON: names, and the change that they serve. */
-static void write_answer(const struct rollout *rollout, char *out, size_t room)
-{
-    struct text text;
-    text_init(&text, out, room);
-    if (rollout->membership == NULL) {
-        return;
-    }
-    text_add(
-        &text, "{\"edition\":%" PRIu32 ",\"members\":[", rollout->said.serves >> EDITION_NODE_BITS);
-    for (uint32_t i = 0; i < rollout->list->count; i++) {
-        text_add(
-            &text, "%s{\"node\":\"%s\",\"holds\":%" PRIu32 "}", i == 0 ? "" : ",",
-            member_title(&rollout->list->items[i]),
-            rollout->list->items[i].editions.held >> EDITION_NODE_BITS);
-    }
-    text_add(&text, "]}");
-}
-
-/* Tell clients what became of their changes. @is_end: there will be no more. */
-static void answer(struct rollout *rollout, bool is_end)
-{
-    char message[ANSWER_BYTES] = "";
-    const int64_t now_ns = is_end ? INT64_MAX : runtime_now_ns(rollout->index->runtime);
-    struct waiter **link = &rollout->waiters;
-    while (*link != NULL) {
-        struct waiter *waiter = *link;
-        enum weft_status status = WEFT_INVALID;
-        if (rollout->said.serves >= waiter->edition) {
-            status = WEFT_OK;
-            write_answer(rollout, message, sizeof(message));
-        } else if (
-            rollout->said.newest != waiter->edition ||
-            find_failure(rollout, message, sizeof(message)) == NULL) {
-            if (now_ns < waiter->until_ns) {
-                link = &waiter->next;
-                continue;
-            }
-            (void)snprintf(message, sizeof(message), "not all members have it yet");
-        }
-        *link = waiter->next;
-        waiter->changed(waiter->asker, status, message);
-        free(waiter);
-    }
-}
-
 static void look(struct rollout *rollout);
 
 /* Take what @preparation has found out. Whether the edition that it was for is held now. */
@@ -194,19 +119,68 @@ static bool take(struct rollout *rollout, const struct preparation *preparation)
     return false;
 }
 
+/* Without others, what cannot be held is not wanted any more. */
+static void withdraw(struct rollout *rollout)
+{
+    struct local_index *index = rollout->index;
+    const struct repository *repository = rollout_repository(rollout);
+    const struct edition *newest = &rollout->held[rollout->count - 1];
+    rollout_answer(rollout, /* is_end */ false);
+    rollout->said.newest = rollout->said.held;
+    rollout->note[0] = '\0';
+    for (uint32_t i = 0; i < repository->catalogue->model_count; i++) {
+        if (rollout->wanted.models[i].version != newest->models[i].version) {
+            index->marks[i] = local_change_mark(repository, i, newest->models[i].version);
+        }
+    }
+}
+
+/* Everything of `wanted` was looked at and tried, or could not be. */
+static void end_preparation(struct rollout *rollout)
+{
+    struct preparation *preparation = rollout->preparation;
+    rollout->preparation = NULL;
+    if (!take(rollout, preparation)) {
+        rollout->retry_ns = runtime_now_ns(rollout->index->runtime) + RETRY_NS;
+        if (rollout->membership == NULL) {
+            withdraw(rollout);
+        }
+    }
+    free(preparation);
+    look_later(rollout);
+}
+
+static void on_tried(struct rollout *rollout, enum weft_status status, const char *message)
+{
+    struct preparation *preparation = rollout->preparation;
+    if (status != WEFT_OK) {
+        const uint32_t model = rollout->trial.model;
+        preparation->status = error_set(
+            &preparation->error, status, "model '%s', version %" PRIu32 " on a GPU: %.160s",
+            rollout_repository(rollout)->catalogue->models[model],
+            rollout->wanted.models[model].version, message);
+    }
+    end_preparation(rollout);
+}
+
 /* On the runtime's thread again. */
 static void on_prepared(void *argument)
 {
     struct preparation *preparation = argument;
     struct rollout *rollout = preparation->context;
-    rollout->preparation = NULL;
-    if (rollout->index->runtime != NULL) {
-        if (!take(rollout, preparation)) {
-            rollout->retry_ns = runtime_now_ns(rollout->index->runtime) + RETRY_NS;
-        }
-        look_later(rollout);
+    if (rollout->index->runtime == NULL) {
+        rollout->preparation = NULL;
+        free(preparation);
+        return;
     }
-    free(preparation);
+    for (uint32_t i = 0; i < preparation->count; i++) {
+        const struct prepared_model *item = &preparation->items[i];
+        rollout->trial.compared[item->model].version = item->version;
+        rollout->trial.compared[item->model].at_ns = item->since_ns;
+    }
+    if (preparation->status != WEFT_OK || !rollout_try(rollout, on_tried)) {
+        end_preparation(rollout);
+    }
 }
 
 /* What is not known yet of @edition. */
@@ -360,7 +334,7 @@ static void look(struct rollout *rollout)
     said->oldest = min_u32(said->serves, runtime_oldest_edition(runtime));
     rollout_drop(rollout, editions_oldest(said, rollout->other, rollout->other_count));
     tell(rollout);
-    answer(rollout, /* is_end */ false);
+    rollout_answer(rollout, /* is_end */ false);
     if (!is_settled(rollout) || rollout->waiters != NULL) {
         look_later(rollout);
     }
@@ -536,13 +510,18 @@ enum weft_status rollout_join(
 
 void rollout_close(struct rollout *rollout)
 {
-    answer(rollout, /* is_end */ true);
+    rollout_answer(rollout, /* is_end */ true);
     if (rollout->membership != NULL && rollout->count > 0) {
         rollout->last = rollout->held[rollout->count - 1]; /* Another may serve it already. */
         rollout->has_last = true;
     }
     rollout->membership = NULL;
     rollout->is_due = false;
+    if (rollout->trial.tried != NULL) {
+        free(rollout->preparation);
+        rollout->preparation = NULL;
+    }
+    rollout_trial_close(rollout);
 }
 
 void rollout_begin(const struct rollout *rollout, struct edition *edition_out)
@@ -564,20 +543,16 @@ void rollout_change(
             changed(asker, WEFT_LIMIT, "there were too many changes; restart the cluster");
             return;
         }
-        (void)rollout_hold(rollout, &next);
+        if (rollout_must_try(rollout, &next)) {
+            prepare(rollout, &next);
+        } else {
+            (void)rollout_hold(rollout, &next);
+        }
     } else {
         rollout_apply(rollout, &none); /* What could not be read before may be there now. */
     }
     if (changed != NULL) {
-        struct waiter *waiter = memory_zeroed(1, sizeof(*waiter));
-        *waiter = (struct waiter){
-            .next = rollout->waiters,
-            .edition = rollout->said.newest,
-            .until_ns = runtime_now_ns(rollout->index->runtime) + WAIT_NS,
-            .changed = changed,
-            .asker = asker,
-        };
-        rollout->waiters = waiter;
+        rollout_wait(rollout, changed, asker);
     }
     look(rollout);
 }

@@ -30,9 +30,28 @@ bool rollout_knows(const struct rollout *rollout, const struct edition *edition,
     return is_known;
 }
 
+/* What is held, with @edition, by number. Returns how many they are. */
+static uint32_t insert(
+    const struct rollout *rollout, const struct edition *edition,
+    struct edition held_out[static EDITIONS_MAX + 1])
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < rollout->count; i++) {
+        if (count == i && edition != NULL && rollout->held[i].number > edition->number) {
+            held_out[count++] = *edition;
+        }
+        held_out[count++] = rollout->held[i];
+    }
+    if (count == rollout->count && edition != NULL) {
+        held_out[count++] = *edition;
+    }
+    return count;
+}
+
 /* What the @count editions of @held mean by @model, for the engine. False: too many versions. */
 static bool list_versions(
-    const struct edition *held, uint32_t count, uint32_t model, struct artifact_versions *out)
+    const struct rollout *rollout, const struct edition *held, uint32_t count, uint32_t model,
+    struct artifact_versions *out)
 {
     *out = (struct artifact_versions){.count = 0};
     for (uint32_t i = 0; i < count; i++) {
@@ -43,10 +62,34 @@ static bool list_versions(
         if (out->count == ARTIFACT_VERSIONS_MAX) {
             return false;
         }
+        const bool is_compared = rollout->trial.compared[model].version == version;
+        out->since_ns[out->count] = is_compared ? rollout->trial.compared[model].at_ns : 0;
         out->items[out->count++] =
             (struct artifact_version){.edition = held[i].number, .version = version};
     }
     return true;
+}
+
+bool rollout_versions(
+    const struct rollout *rollout, const struct edition *edition, uint32_t model,
+    struct artifact_versions *out)
+{
+    struct edition held[EDITIONS_MAX + 1];
+    return list_versions(rollout, held, insert(rollout, edition, held), model, out);
+}
+
+/* Whether some version of @before is not in @now. */
+static bool has_lost(const struct artifact_versions *before, const struct artifact_versions *now)
+{
+    bool has_lost = false;
+    for (uint32_t i = 0; i < before->count; i++) {
+        bool is_there = false;
+        for (uint32_t k = 0; k < now->count; k++) {
+            is_there = is_there || now->items[k].version == before->items[i].version;
+        }
+        has_lost = has_lost || !is_there;
+    }
+    return has_lost;
 }
 
 /* Whether some held edition has @model loaded. */
@@ -76,10 +119,14 @@ void rollout_apply(struct rollout *rollout, const struct model_set *changed)
             continue;
         }
         if (edition_has_versions(repository, i)) {
-            const bool fits = list_versions(rollout->held, rollout->count, i, &versions);
+            const bool fits = rollout_versions(rollout, /* edition */ NULL, i, &versions);
+            const bool is_less = has_lost(known, &versions);
             ASSERT(fits); /* It was tried before. */
             is_new = (is_new || artifact_must_reload(known, &versions)) && known->count > 0;
             *known = versions;
+            if (is_less) {
+                rollout_let_go(rollout, i);
+            }
         }
         const bool was_wanted = !model_set_has(&rollout->withdrawn, i);
         if (is_wanted(rollout, i) && (is_new || !was_wanted)) {
@@ -109,22 +156,13 @@ void rollout_show(struct rollout *rollout, const struct edition *edition)
 bool rollout_hold(struct rollout *rollout, const struct edition *edition)
 {
     struct edition held[EDITIONS_MAX + 1];
-    uint32_t count = 0;
     struct model_set changed = {{0}};
     const struct edition *before = rollout->count == 0 ? NULL : &rollout->held[rollout->count - 1];
-    for (uint32_t i = 0; i < rollout->count; i++) {
-        if (count == i && rollout->held[i].number > edition->number) {
-            held[count++] = *edition;
-        }
-        held[count++] = rollout->held[i];
-    }
-    if (count == rollout->count) {
-        held[count++] = *edition;
-    }
+    const uint32_t count = insert(rollout, edition, held);
     bool fits = count <= EDITIONS_MAX;
     for (uint32_t i = 0; fits && i < rollout_repository(rollout)->catalogue->model_count; i++) {
         struct artifact_versions versions;
-        fits = list_versions(held, count, i, &versions);
+        fits = list_versions(rollout, held, count, i, &versions);
         if (before != NULL && before->models[i].version == edition->models[i].version &&
             before->models[i].hash != edition->models[i].hash) {
             model_set_add(&changed, i); /* It was replaced in place. */

@@ -15,7 +15,6 @@
 #include "base/text.h"
 #include "base/units.h"
 
-#define SUMS_FILE "sha256"
 #define SEEN_FILE "sums" /* In the cache: lines of struct seen. */
 #define FRESH_NS  NS_PER_S
 

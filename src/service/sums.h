@@ -7,6 +7,8 @@
 
 #include <weft/status.h>
 
+#define SUMS_FILE "sha256"
+
 enum { SUMS_DIGITS = 64 };
 
 /* The sum of the file at @path, in digits. Errors: WEFT_IO. */

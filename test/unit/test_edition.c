@@ -18,12 +18,16 @@
 
 enum { FIRST, BUILT_IN, SECOND, ON_GPUS, MODELS };
 
-/* Two models of files, and two whose versions cannot change. */
+/* Models of files, one of which GPUs run, too; and one whose version cannot change. */
 static struct repository_file files[MODELS] = {
     [FIRST] = {.kind = REPOSITORY_MODEL, .path = "m/first/3/model.onnx", .version = 3},
     [BUILT_IN] = {.kind = REPOSITORY_BUILTIN},
     [SECOND] = {.kind = REPOSITORY_MODEL, .path = "m/second/1/model.onnx", .version = 1},
-    [ON_GPUS] = {.kind = REPOSITORY_MODEL, .path = "m/g/1/model.onnx", .cuda = "m/g/1/model.cuda"},
+    [ON_GPUS] =
+        {.kind = REPOSITORY_MODEL,
+         .path = "m/g/1/model.onnx",
+         .cuda = "m/g/1/model.cuda",
+         .version = 1},
 };
 static struct catalogue catalogue = {.model_count = MODELS};
 static const struct repository repository = {.catalogue = &catalogue, .files = files};
@@ -33,6 +37,7 @@ static struct edition sample(void)
     struct edition edition = {.number = 0};
     edition.models[FIRST] = (struct edition_model){3, 0x12ab};
     edition.models[SECOND] = (struct edition_model){20240131, 0xffffffff};
+    edition.models[ON_GPUS] = (struct edition_model){7, 0x1};
     edition.closed[1] = true;
     edition.closed[WORKFLOWS_MAX - 1] = true;
     model_set_add(&edition.unloaded, SECOND);
@@ -45,7 +50,7 @@ static void what_is_written_is_read(ATTR_UNUSED void **state)
     struct edition read;
     const struct edition edition = sample();
     assert_true(edition_write(&edition, &repository, text, sizeof(text)));
-    assert_non_null(strstr(text, ";3:000012ab,20240131:ffffffff"));
+    assert_non_null(strstr(text, ";3:000012ab,20240131:ffffffff,7:00000001"));
     assert_true(edition_read(text, &repository, &read));
     assert_true(edition_is_same(&edition, &read, &repository));
     assert_memory_equal(&edition, &read, sizeof(edition));
@@ -127,6 +132,29 @@ static void the_highest_version_with_a_file_is_found(ATTR_UNUSED void **state)
     assert_int_equal(system(command), 0);
 }
 
+static void versions_have_the_forms_of_the_first(ATTR_UNUSED void **state)
+{
+    char forms[EDITION_FORMS][PATH_MAX];
+    struct edition_paths paths;
+    struct repository_file file;
+    assert_int_equal(edition_forms(&repository, FIRST, 5, forms), 1);
+    assert_string_equal(forms[0], "m/first/5/model.onnx");
+    assert_int_equal(edition_forms(&repository, ON_GPUS, 2, forms), 2);
+    assert_string_equal(forms[0], "m/g/2/model.onnx");
+    assert_string_equal(forms[1], "m/g/2/model.cuda/sha256");
+    assert_true(edition_file(&repository, ON_GPUS, 3, &paths, &file));
+    assert_string_equal(file.path, "m/g/3/model.onnx");
+    assert_string_equal(file.cuda, "m/g/3/model.cuda");
+    assert_true(edition_file(&repository, ON_GPUS, 0, &paths, &file));
+    assert_string_equal(file.path, "m/g/1/model.onnx");
+    const char *before = files[ON_GPUS].path;
+    files[ON_GPUS].path = NULL; /* On GPUs alone. */
+    assert_int_equal(edition_forms(&repository, ON_GPUS, 2, forms), 1);
+    assert_string_equal(forms[0], "m/g/2/model.cuda/sha256");
+    assert_true(edition_has_versions(&repository, ON_GPUS));
+    files[ON_GPUS].path = before;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -134,6 +162,7 @@ int main(void)
         cmocka_unit_test(what_differs_is_not_the_same),
         cmocka_unit_test(other_texts_are_refused),
         cmocka_unit_test(the_highest_version_with_a_file_is_found),
+        cmocka_unit_test(versions_have_the_forms_of_the_first),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
