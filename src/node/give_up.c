@@ -5,15 +5,21 @@
 #include "node/tickets.h"
 #include "node/visits.h"
 
+/* What was put off is put off once; its job may still end. */
+static enum hope unless_put_off(enum hope hope, bool put_off)
+{
+    return put_off && hope == HOPE_LATE ? HOPE_GOOD : hope;
+}
+
 static enum hope hope_of(struct node *node, const struct task *task)
 {
     const struct visit *visit = visit_at(node, task->visit);
-    if (visit->deadline_ns == INT64_MAX || task->put_off) {
+    if (visit->deadline_ns == INT64_MAX) {
         return HOPE_GOOD;
     }
     const struct job_facts job = visit_facts(node, visit);
     const struct ready_facts facts = visit_ready(task, &job);
-    return policy_hope(&node->seat, &facts);
+    return unless_put_off(policy_hope(&node->seat, &facts), task->put_off);
 }
 
 /*
@@ -46,12 +52,12 @@ enum prospect give_up_head(struct node *node, const struct worker *worker, uint3
 
 static enum hope hope_of_ticket(struct node *node, const struct ticket *ticket)
 {
-    if (ticket->deadline_ns == INT64_MAX || ticket->put_off) {
+    if (ticket->deadline_ns == INT64_MAX) {
         return HOPE_GOOD;
     }
     const struct job_facts job = tickets_facts(node, ticket);
     const struct ready_facts facts = tickets_ready(ticket, &job);
-    return policy_hope(&node->seat, &facts);
+    return unless_put_off(policy_hope(&node->seat, &facts), ticket->put_off);
 }
 
 bool give_up_tickets(struct node *node, uint32_t number)

@@ -115,6 +115,7 @@ static struct queue_facts facts_of(const struct node *node, uint32_t number)
         .head_deadline_ns = head->deadline_ns,
         .head_arrived_ns = head->arrived_ns,
         .rechecks = queue->rechecks,
+        .put_off = queue->late_count == queue->count,
     };
     uint32_t holders[QUEUE_LOOKS_MAX];
     uint32_t counts[QUEUE_LOOKS_MAX];

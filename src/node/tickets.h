@@ -20,7 +20,7 @@ void tickets_take(struct node *node, uint32_t slot);
 /* Put it back where it was, unless its task is known to be elsewhere now. */
 void tickets_put_back(struct node *node, uint32_t slot);
 
-/* Waiting ticket @slot gives way to others: it waits as one of the next lower priority. */
+/* Waiting ticket @slot gives way to others: it waits behind all that was not put off. */
 void tickets_put_off(struct node *node, uint32_t slot);
 
 /* Forget ticket @slot, which is in no queue; or tell its holder that it cannot run first. */

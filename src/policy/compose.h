@@ -120,10 +120,10 @@ static inline int64_t policy_advance(int64_t key, uint32_t priority)
     return key < INT64_MIN + ahead_ns ? INT64_MIN : key - ahead_ns;
 }
 
-/* @key of a task that waits as one of the next lower priority from now on. */
+/* @key of a task that is put off: see PUT_OFF_NS. */
 static inline int64_t policy_put_off(int64_t key)
 {
-    return key > INT64_MAX - PRIORITY_LEVEL_NS ? INT64_MAX : key + PRIORITY_LEVEL_NS;
+    return key > INT64_MAX - PUT_OFF_NS ? INT64_MAX : key + PUT_OFF_NS;
 }
 
 /* Whether tasks of queue @number wait in its home queue. */

@@ -28,6 +28,9 @@ enum {
  */
 #define PRIORITY_LEVEL_NS INT64_C(30000000000)
 
+/* What was put off comes after all that is due within so long; and after that, first again. */
+#define PUT_OFF_NS INT64_C(3600000000000)
+
 /* What is known before the first job: for plan and solve. */
 struct plan_input {
     const struct fleet *fleet;
@@ -110,12 +113,13 @@ struct queue_facts {
     uint32_t look_count;
     uint32_t holders[QUEUE_LOOKS_MAX]; /* Of each of these tasks. */
     uint32_t rechecks;                 /* How often in a row its candidates fitted nowhere. */
+    bool put_off;                      /* All its tasks were put off: see enum hope. */
 };
 
 /* What may become of a job, one of whose tasks would start now. */
 enum hope {
     HOPE_GOOD, /* Or unknown. */
-    HOPE_LATE, /* It is late for its target: the task waits as one of the next lower priority. */
+    HOPE_LATE, /* It will probably be late: the task is put off, behind those that will not. */
     HOPE_NONE, /* Its answer would be of no use: it ends. */
 };
 

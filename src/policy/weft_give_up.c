@@ -1,11 +1,17 @@
 #include "policy/weft_give_up.h"
 
 #include "base/numbers.h"
+#include "policy/weft_haste.h"
 #include "policy/weft_home.h"
 #include "policy/weft_options.h"
 
 /* The estimate is halved by every so many jobs that were given up in a row, so often at most. */
 enum { DOUBT = 16, DOUBTS_MAX = 16 };
+
+/* Of the time that a rest may wait, so much is needed while nothing is idle, and none of it while
+ * one unit in so many is. */
+#define RESERVE 0.75
+enum { IDLE_ENOUGH = 4 };
 
 struct admission weft_admit(const struct policy_input *input, const struct job_facts *job)
 {
@@ -21,25 +27,52 @@ void weft_answered(const struct policy_input *input, const struct answered_facts
     *lost = job->completed ? 0 : *lost + (job->late ? 1 : 0);
 }
 
+/* The fastest rest of the job from @task on. */
+static int64_t rest_ns(const struct policy_input *input, const struct ready_facts *task)
+{
+    const struct weft_plan *plan = input->plan;
+    return plan->ranks_ns[task->job->graph->queue_first + task->task];
+}
+
 /* Whether even the fastest rest of the job would be late. */
 static bool is_late(const struct policy_input *input, const struct ready_facts *task)
 {
     const struct job_facts *job = task->job;
-    const struct weft_plan *plan = input->plan;
     const struct weft_state *state = input->state;
-    const int64_t now_ns = input->view->now_ns;
-    if (job->deadline_ns < now_ns || task->ready_ns == now_ns) {
-        return job->deadline_ns < now_ns; /* What need not wait may prove us wrong. */
-    }
-    const int64_t rest_ns = plan->ranks_ns[job->graph->queue_first + task->task];
     const uint32_t doubts = min_u32(state->lost[job->workflow] / DOUBT, DOUBTS_MAX);
-    return (rest_ns >> doubts) > job->deadline_ns - now_ns;
+    return (rest_ns(input, task) >> doubts) > job->deadline_ns - input->view->now_ns;
+}
+
+/*
+ * Whether the job will probably be late: while little is idle the rest of it has to wait in home
+ * queues as well, for up to RESERVE of the time that it was given for that.
+ */
+static bool is_doubtful(const struct policy_input *input, const struct ready_facts *task)
+{
+    const struct job_facts *job = task->job;
+    const struct weft_plan *plan = input->plan;
+    const int64_t whole_ns = job->deadline_ns - job->arrived_ns;
+    const int64_t path_ns = plan->path_ns[job->workflow];
+    const int64_t spare_ns = max_i64(whole_ns - path_ns, 0);
+    const bool is_at_home = plan->waits[job->graph->queue_first + task->task];
+    const int64_t idle = is_at_home ? weft_idle_share(input) * IDLE_ENOUGH : WEFT_IDLE_ONE;
+    const double busy = (double)max_i64(WEFT_IDLE_ONE - idle, 0) / WEFT_IDLE_ONE;
+    const double share = (double)rest_ns(input, task) / (double)max_i64(path_ns, 1);
+    const double wait_ns = RESERVE * busy * share * (double)spare_ns;
+    return (double)rest_ns(input, task) + wait_ns >
+           (double)(job->deadline_ns - input->view->now_ns);
 }
 
 enum hope weft_hope(const struct policy_input *input, const struct ready_facts *task)
 {
-    if (input->options[WEFT_GIVE_UP] == 0 || !is_late(input, task)) {
-        return HOPE_GOOD;
+    const int64_t now_ns = input->view->now_ns;
+    const bool is_over = task->job->deadline_ns < now_ns;
+    if (input->options[WEFT_GIVE_UP] == 0 || (!is_over && task->ready_ns == now_ns)) {
+        return HOPE_GOOD; /* What need not wait may prove us wrong. */
     }
-    return task->job->firm || input->options[WEFT_STRICT] != 0 ? HOPE_NONE : HOPE_LATE;
+    const bool is_worthless = task->job->firm || input->options[WEFT_STRICT] != 0;
+    if (is_worthless && (is_over || is_late(input, task))) {
+        return HOPE_NONE;
+    }
+    return is_over || is_doubtful(input, task) ? HOPE_LATE : HOPE_GOOD;
 }

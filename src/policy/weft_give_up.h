@@ -2,9 +2,9 @@
  * weft_give_up.h - which jobs weft gives up or puts off, because they can no longer be in time.
  *
  * All jobs are admitted: whether one will be in time is hard to say before it has begun, and a job
- * that is refused for nothing is lost. What has waited until even the fastest rest of its job
- * would be late costs others their time. If its client has named a deadline the job ends before
- * it runs; if only an SLO is missed it gives way to others, as if it had a lower priority.
+ * that is refused for nothing is lost. What will probably be late costs others their time, so it
+ * is put off: it waits behind what will not. If even the fastest rest of a job would be later than
+ * a deadline that its client has named, it ends.
  */
 #ifndef POLICY_WEFT_GIVE_UP_H
 #define POLICY_WEFT_GIVE_UP_H

@@ -474,19 +474,6 @@ static bool place(
     return place_range(ask, found, rest, answer_out) || is_worth_waiting;
 }
 
-/*
- * Whether the head of @queue is late, and leaves what is free to others: as batches cannot be
- * stopped, one of its own would be in the way of those in time. Not for longer than a level of
- * priority.
- */
-static bool gives_way(const struct policy_input *input, const struct queue_facts *queue)
-{
-    const int64_t now_ns = input->view->now_ns;
-    return queue->head_deadline_ns < now_ns &&
-           now_ns - PRIORITY_LEVEL_NS < queue->head_deadline_ns &&
-           input->options[WEFT_GIVE_UP] != 0 && weft_idle_share(input) < WEFT_IDLE_ONE / 4;
-}
-
 static void dispatch_home(
     const struct policy_input *input, const struct queue_facts *queue,
     struct dispatch_answer *answer_out)
@@ -523,11 +510,23 @@ static void dispatch_home(
     if (answer_out->wake_at_ns != 0) {
         return;
     }
-    if (gives_way(input, queue)) {
-        return;
-    }
     if (!place(&ask, &found, answer_out) && answer_out->count == 0) {
         hurry(&ask, answer_out);
+    }
+}
+
+/*
+ * All of @queue is late. As batches cannot be stopped, one of its own would be in the way of those
+ * in time, unless much is idle; and as no time is too long for it, it takes what is cheapest.
+ */
+static void dispatch_late(
+    const struct policy_input *input, const struct queue_facts *queue,
+    struct dispatch_answer *answer_out)
+{
+    struct queue_facts whenever = *queue;
+    whenever.head_deadline_ns = INT64_MAX;
+    if (weft_idle_share(input) >= WEFT_IDLE_ONE / 2) {
+        dispatch_home(input, &whenever, answer_out);
     }
 }
 
@@ -535,6 +534,10 @@ void weft_home_dispatch(
     const struct policy_input *input, const struct queue_facts *queue,
     struct dispatch_answer *answer_out)
 {
+    if (queue->worker == WORKER_NONE && queue->put_off) {
+        dispatch_late(input, queue, answer_out);
+        return;
+    }
     if (queue->worker == WORKER_NONE) {
         dispatch_home(input, queue, answer_out);
         return;

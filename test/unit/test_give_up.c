@@ -205,7 +205,7 @@ static void late_jobs_are_put_off(void **state)
     }
 }
 
-/* A level is worth half a minute: what was put off so long ago comes first again. */
+/* What was put off an hour ago comes first again. */
 static void what_was_put_off_is_not_starved(void **state)
 {
     (void)state;
@@ -217,12 +217,37 @@ static void what_was_put_off_is_not_starved(void **state)
     (void)request(&lone, MS(1000000), 0);
     lone.now_ns += MS(6);
     lone_batch_done(&lone, WEFT_OK);
-    lone.now_ns += PRIORITY_LEVEL_NS + 1;
+    lone.now_ns += PUT_OFF_NS + 1;
     (void)request(&lone, MS(1000000), 0);
     lone_batch_done(&lone, WEFT_OK);
     assert_int_equal(started(&lone), late.number);
     lone_settle(&lone);
     lone_close(&lone);
+}
+
+/* What was put off ends all the same once its answer is of no use. */
+static void what_was_put_off_may_end(void **state)
+{
+    (void)state;
+    const struct policy *const policies[] = {&admitting, &at_home};
+    for (uint32_t i = 0; i < 2; i++) {
+        struct lone lone;
+        open_with(&lone, policies[i]);
+        is_target = true;
+        (void)request(&lone, MS(1000), 0);
+        (void)request(&lone, MS(10), 0);
+        (void)request(&lone, MS(1000), 0);
+        lone.now_ns += MS(6);
+        lone_batch_done(&lone, WEFT_OK);
+        assert_int_equal(lone_records(&lone, RECORD_FAILED), 0);
+        is_target = false;
+        lone_batch_done(&lone, WEFT_OK);
+        assert_int_equal(lone_records(&lone, RECORD_FAILED), 1);
+        assert_int_equal(lone.answers, 3);
+        lone_settle(&lone);
+        assert_true(lone_is_empty(&lone));
+        lone_close(&lone);
+    }
 }
 
 /* Twelve usual jobs wait; what comes then with a priority goes first, the highest of all. */
@@ -293,6 +318,7 @@ int main(void)
         cmocka_unit_test(hopeless_tickets_leave_their_home_queue),
         cmocka_unit_test(late_jobs_are_put_off),
         cmocka_unit_test(what_was_put_off_is_not_starved),
+        cmocka_unit_test(what_was_put_off_may_end),
         cmocka_unit_test(the_urgent_go_first),
         cmocka_unit_test(the_usual_are_not_starved),
         cmocka_unit_test(the_policy_that_admits_hears_how_jobs_end),

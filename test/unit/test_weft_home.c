@@ -2,6 +2,7 @@
  * weft's home queues: which tasks wait there, and where their batches run.
  *
  * Covers: src/policy/weft_home.c src/policy/weft_haste.c src/policy/weft_learn.c
+ *         src/policy/weft_give_up.c
  */
 #include "home_fixture.h"
 #include "policy/weft_learn.h"
@@ -110,6 +111,51 @@ static void a_late_task_takes_what_ends_first(void **state)
         occupy(worker, 2, 20); /* The whole device is free after 20, and 30 later it is done. */
     }
     assert_int_equal(home_ask(&cluster, &queue).count, 0);
+}
+
+/* What was put off has all the time there is, and runs only while half of the units are idle. */
+static void what_was_put_off_runs_where_much_is_idle(void **state)
+{
+    (void)state;
+    cluster_seat(&cluster, "weft");
+    cluster.fleet->prices.gpu = 1;
+    struct queue_facts queue = home_queue(&cluster, 1, 1, 855, 900);
+    assert_int_equal(home_ask(&cluster, &queue).configs[0].gpu, 7); /* As fast as it can. */
+    queue.put_off = true;
+    assert_int_equal(home_ask(&cluster, &queue).configs[0].gpu, 1);
+    for (uint32_t worker = 0; worker < 4; worker++) {
+        occupy(worker, 3, 400);
+    }
+    cluster.view.now_ns += MS; /* It is not looked at anew for every task. */
+    assert_int_equal(home_ask(&cluster, &queue).count, 0);
+    queue.put_off = false;
+    assert_int_not_equal(home_ask(&cluster, &queue).count, 0);
+}
+
+/* The hope of a job with an SLO of 900 ms, @left_ms before it; the fastest rest takes 60. */
+static enum hope hope(int64_t left_ms)
+{
+    struct job_facts job = cluster.job;
+    job.deadline_ns = cluster.view.now_ns + left_ms * MS;
+    job.arrived_ns = job.deadline_ns - 900 * MS;
+    const struct ready_facts facts = {
+        .job = &job, .items = 1, .ready_ns = cluster.view.now_ns - MS};
+    return policy_hope(&cluster.seat, &facts);
+}
+
+/* While nothing is idle three quarters of the 840 ms that all may wait have to be left. */
+static void the_busier_the_sooner_a_job_is_put_off(void **state)
+{
+    (void)state;
+    cluster_seat(&cluster, "weft");
+    assert_int_equal(hope(60), HOPE_GOOD);
+    assert_int_equal(hope(59), HOPE_LATE);
+    for (uint32_t worker = 0; worker < 4; worker++) {
+        occupy(worker, 0, 400);
+    }
+    cluster.view.now_ns += MS;
+    assert_int_equal(hope(60 + 630), HOPE_GOOD);
+    assert_int_equal(hope(60 + 629), HOPE_LATE);
 }
 
 static void all_inputs_of_a_batch_count(void **state)
@@ -309,6 +355,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             a_full_worker_with_the_model_is_waited_for, setup, teardown),
         cmocka_unit_test_setup_teardown(a_late_task_takes_what_ends_first, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_was_put_off_runs_where_much_is_idle, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_busier_the_sooner_a_job_is_put_off, setup, teardown),
         cmocka_unit_test_setup_teardown(all_inputs_of_a_batch_count, setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_idle_is_used, setup, teardown),
         cmocka_unit_test_setup_teardown(haste_is_bought_where_plans_fail, setup, teardown),
