@@ -98,7 +98,8 @@ void scatter_add(
     scatter->kept[scatter->count % SCATTER_KEPT] =
         (float)(ratio / slowing_factor(slowing, *interference));
     scatter->count++;
-    if (scatter->count >= SCATTER_LEAST && scatter->count % SCATTER_EVERY == 0) {
+    const uint32_t every = scatter->count > SCATTER_KEPT ? SCATTER_LATER : SCATTER_EVERY;
+    if (scatter->count >= SCATTER_LEAST && scatter->count % every == 0) {
         take_quantiles(scatter, quantiles);
     }
 }

@@ -20,7 +20,8 @@ enum {
     SCATTER_RUNS_MAX = 256, /* What is longer past is forgotten. */
     SCATTER_KEPT = 512,     /* Runs whose quantiles are taken; */
     SCATTER_LEAST = 64,     /* at least so many, */
-    SCATTER_EVERY = 32,     /* whenever so many have come. */
+    SCATTER_EVERY = 32,     /* whenever so many have come; */
+    SCATTER_LATER = 256,    /* so many, once all that are kept have been. */
 };
 
 /* The most that interference can be: runs take five times as long. */

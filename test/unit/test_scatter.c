@@ -97,6 +97,23 @@ static void quantiles_keep_the_tail(ATTR_UNUSED void **state)
     assert_in_range(late, 200, 600);         /* Of 400. */
 }
 
+/* Sorting what is kept takes longer than a short run. */
+static void quantiles_follow_slowly_once_all_are_kept(ATTR_UNUSED void **state)
+{
+    struct seen seen;
+    begin(&seen, 0);
+    for (uint32_t i = 0; i < SCATTER_KEPT; i++) {
+        add(&seen, 1, 0.5, 0);
+    }
+    const double before = seen.quantiles[0];
+    for (uint32_t i = 1; i < SCATTER_LATER; i++) {
+        add(&seen, 0.5, 0.5, 0);
+        assert_true(seen.quantiles[0] == before);
+    }
+    add(&seen, 0.5, 0.5, 0);
+    assert_true(seen.quantiles[0] < before);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -104,6 +121,7 @@ int main(void)
         cmocka_unit_test(what_is_known_stays_where_nothing_tells),
         cmocka_unit_test(interference_has_bounds),
         cmocka_unit_test(quantiles_keep_the_tail),
+        cmocka_unit_test(quantiles_follow_slowly_once_all_are_kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
