@@ -46,7 +46,7 @@ void process_tell(
 {
     told->next = NULL;
     told->done = *done;
-    (void)snprintf(told->message, sizeof(told->message), "%s", message == NULL ? "" : message);
+    process_copy_message(told->message, sizeof(told->message), message);
     *engine->told_end = told;
     engine->told_end = &told->next;
     if (!engine->is_telling) {
@@ -75,9 +75,9 @@ static void tell_ran(struct engine_process *engine, struct process_told *told)
         told->done.output_count = batch->batch.task_count;
         told->done.outputs = outputs;
         for (uint32_t i = 0; i < batch->batch.task_count; i++) {
-            outputs[i] = batch->outputs[i];
-            outputs[i].message = batch->messages[i];
-            batch->outputs[i].contents = NULL; /* The host's from here on. */
+            outputs[i] = batch->made[i].output;
+            outputs[i].message = batch->made[i].message;
+            batch->made[i].output.contents = NULL; /* The host's from here on. */
         }
     }
     engine->base.host.done(engine->base.host.context, &told->done);

@@ -231,7 +231,7 @@ static void sweep(struct engine_process *engine)
 static void take(struct process_batch *batch, uint32_t index, struct found found)
 {
     struct process_ahead *ahead = found.ahead;
-    batch->outputs[index] = ahead->tasks[found.at].output;
+    batch->made[index].output = ahead->tasks[found.at].output;
     batch->run_ns += ahead->run_ns / ahead->count; /* Its part of that batch. */
     batch->usage_count = ahead->usage_count;
     memcpy(batch->usages, ahead->usages, sizeof(batch->usages));

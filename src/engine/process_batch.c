@@ -12,13 +12,18 @@
 
 struct process_batch *process_batch_create(const struct engine_batch *batch)
 {
-    struct process_batch *copy = memory_reserved_zeroed(1, sizeof(*copy));
+    struct process_batch *copy =
+        memory_reserved(sizeof(*copy) + batch->task_count * sizeof(copy->made[0]));
     if (copy == NULL) {
         return NULL;
     }
-    copy->messages = memory_reserved_zeroed(batch->task_count, sizeof(*copy->messages));
-    if (copy->messages == NULL || !engine_batch_copy(batch, &copy->batch)) {
-        process_batch_destroy(copy);
+    *copy = (struct process_batch){.number = 0};
+    for (uint32_t i = 0; i < batch->task_count; i++) { /* Messages are long: not as a whole. */
+        copy->made[i].output = (struct engine_output){.contents = NULL};
+        copy->made[i].message[0] = '\0';
+    }
+    if (!engine_batch_copy(batch, &copy->batch)) {
+        free(copy);
         return NULL;
     }
     copy->told.batch = copy;
@@ -28,10 +33,9 @@ struct process_batch *process_batch_create(const struct engine_batch *batch)
 void process_batch_destroy(struct process_batch *batch)
 {
     for (uint32_t i = 0; i < batch->batch.task_count; i++) {
-        bundle_destroy(batch->outputs[i].contents);
+        bundle_destroy(batch->made[i].output.contents);
     }
     engine_batch_release(&batch->batch);
-    free(batch->messages);
     free(batch);
 }
 
@@ -64,8 +68,9 @@ static void finish(
 /* Task `at` of @batch has failed by itself. */
 static void fail_task(struct process_batch *batch, enum weft_status status, const char *message)
 {
-    (void)snprintf(batch->messages[batch->at], sizeof(batch->messages[0]), "%s", message);
-    batch->outputs[batch->at] = (struct engine_output){.status = status};
+    struct process_made *made = &batch->made[batch->at];
+    process_copy_message(made->message, sizeof(made->message), message);
+    made->output = (struct engine_output){.status = status};
     batch->at++;
 }
 
@@ -73,12 +78,12 @@ static void fail_task(struct process_batch *batch, enum weft_status status, cons
 static void finish_suspect(struct process_worker *worker, struct process_batch *batch)
 {
     for (uint32_t i = 0; i < batch->batch.task_count; i++) {
-        if (batch->outputs[i].status == WEFT_OK) {
+        if (batch->made[i].output.status == WEFT_OK) {
             finish(worker, batch, WEFT_OK, NULL);
             return;
         }
     }
-    finish(worker, batch, batch->outputs[0].status, batch->messages[0]);
+    finish(worker, batch, batch->made[0].output.status, batch->made[0].message);
 }
 
 /* The model of @batch that the process could not load again; NULL if all are there. */
@@ -203,16 +208,16 @@ static bool take_outputs(struct process_batch *batch, struct process_ran *ran, u
         return false;
     }
     for (uint32_t i = 0; i < count; i++) {
-        struct engine_output *output = &batch->outputs[first + i];
+        struct process_made *made = &batch->made[first + i];
         const char *message = ran->report.message;
         if (ran->report.status == WEFT_OK) {
-            *output = ran->outputs[i];
+            made->output = ran->outputs[i];
             ran->outputs[i].contents = NULL;
             message = ran->messages[i];
         } else {
-            *output = (struct engine_output){.status = (enum weft_status)ran->report.status};
+            made->output = (struct engine_output){.status = (enum weft_status)ran->report.status};
         }
-        (void)snprintf(batch->messages[first + i], sizeof(batch->messages[0]), "%s", message);
+        process_copy_message(made->message, sizeof(made->message), message);
     }
     return true;
 }
@@ -232,7 +237,7 @@ void process_batch_report(
     batch->usage_count = ran->report.usage_count;
     memcpy(batch->usages, ran->usages, sizeof(batch->usages));
     if (!batch->is_suspect) {
-        finish(worker, batch, (enum weft_status)ran->report.status, batch->messages[0]);
+        finish(worker, batch, (enum weft_status)ran->report.status, batch->made[0].message);
         return;
     }
     batch->at++;

@@ -71,9 +71,8 @@ struct process_batch {
     bool is_disturbed;
     uint32_t usage_count;
     struct engine_usage usages[ENGINE_USAGES_MAX];
-    struct engine_output outputs[BATCH_TASKS_MAX];
-    char (*messages)[240]; /* One a task. */
     struct process_told told;
+    struct process_made made[]; /* One a task. */
 };
 
 /* The process that keeps the weights of a worker on a GPU: cuda_keeper.h. */

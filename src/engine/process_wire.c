@@ -350,6 +350,14 @@ void process_batch_free(struct process_batch_in *batch)
     batch->bundle_count = 0;
 }
 
+void process_copy_message(char *to, size_t bytes, const char *message)
+{
+    to[0] = '\0';
+    if (message != NULL && message[0] != '\0') {
+        (void)snprintf(to, bytes, "%s", message);
+    }
+}
+
 void process_put_done(
     struct packet *packet, const struct process_report *report, const struct engine_done *done)
 {
@@ -368,9 +376,7 @@ void process_put_done(
         const struct engine_output *output = &done->outputs[i];
         struct wire_output out = {
             .bytes = output->bytes, .items = output->items, .status = output->status};
-        if (output->message != NULL) {
-            (void)snprintf(out.message, sizeof(out.message), "%s", output->message);
-        }
+        process_copy_message(out.message, sizeof(out.message), output->message);
         packet_put(packet, &out, sizeof(out));
         put_bundle(packet, output->contents, /* lends */ true);
     }

@@ -127,6 +127,15 @@ void process_batch_free(struct process_batch_in *batch);
 void process_put_done(
     struct packet *packet, const struct process_report *report, const struct engine_done *done);
 
+/* Copy @message, or its first @bytes; NULL and, most often, none are quick. */
+void process_copy_message(char *to, size_t bytes, const char *message);
+
+/* What a task has made, and why if it has failed. */
+struct process_made {
+    struct engine_output output;
+    char message[240];
+};
+
 /* What the process that ran a batch says of it. */
 struct process_ran {
     struct process_report report;
