@@ -243,6 +243,33 @@ static void perform(struct runtime *runtime, uint32_t node, const struct effect 
     ASSERT(false);
 }
 
+static bool is_order(enum effect_kind kind)
+{
+    return kind == EFFECT_LOAD || kind == EFFECT_CANCEL_LOAD || kind == EFFECT_UNLOAD ||
+           kind == EFFECT_RESHAPE || kind == EFFECT_CANCEL_BATCH;
+}
+
+/*
+ * Launch what comes before all other orders to the engine: it runs while clients are answered.
+ * Returns behind which effect the next launch is. On a clock that stands still there is nothing to
+ * gain, and everything is done in the order of the simulator.
+ */
+static uint32_t launch_first(struct runtime *runtime, uint32_t node)
+{
+    const struct effects *effects = &runtime->effects;
+    uint32_t i = 0;
+    if (runtime->clock.kind != CLOCK_KIND_REAL) {
+        return 0;
+    }
+    while (i < effects->count && !is_order(effects->items[i].kind)) {
+        if (effects->items[i].kind == EFFECT_LAUNCH) {
+            perform(runtime, node, &effects->items[i]);
+        }
+        i++;
+    }
+    return i;
+}
+
 void runtime_perform(struct runtime *runtime, uint32_t node)
 {
     if (runtime->options.on_record != NULL) {
@@ -253,7 +280,10 @@ void runtime_perform(struct runtime *runtime, uint32_t node)
     for (uint32_t i = 0; i < runtime->effects.row_count; i++) {
         net_publish(runtime->net, node, runtime->effects.rows[i]);
     }
+    const uint32_t launched = launch_first(runtime, node);
     for (uint32_t i = 0; i < runtime->effects.count; i++) {
-        perform(runtime, node, &runtime->effects.items[i]);
+        if (i >= launched || runtime->effects.items[i].kind != EFFECT_LAUNCH) {
+            perform(runtime, node, &runtime->effects.items[i]);
+        }
     }
 }

@@ -1,7 +1,7 @@
 /*
  * A runtime with an engine that runs something: on threads, with contents, and with failures.
  *
- * Covers: src/runtime/devices.c src/runtime/causes.c
+ * Covers: src/runtime/devices.c src/runtime/causes.c src/runtime/perform.c
  */
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -47,6 +47,7 @@ struct adder {
     uint32_t open;
     bool destroyed;
     uint32_t *refusals; /* Of batches, for want of memory, that are still to come. */
+    uint32_t *launched;
 };
 
 struct world {
@@ -68,6 +69,8 @@ struct world {
     struct runtime_loaded loaded;
     uint32_t loaded_count;
     uint32_t refusals;
+    uint32_t launched;
+    uint32_t idle; /* Answers that were given while something waited and nothing ran. */
 };
 
 static struct bundle *number_bundle(int64_t number)
@@ -195,6 +198,7 @@ static enum weft_status adder_launch(struct engine *base, const struct engine_ba
         return WEFT_NO_MEMORY;
     }
     struct operation *operation = begin((struct adder *)base, ENGINE_RAN, batch->worker);
+    (*((struct adder *)base)->launched)++;
     operation->done.batch = batch->batch;
     operation->task_count = batch->task_count;
     for (uint32_t i = 0; i < batch->task_count; i++) {
@@ -254,6 +258,7 @@ static struct engine *make_adder(
     engine->base.host = *host;
     engine->loop = loop;
     engine->refusals = &world->refusals;
+    engine->launched = &world->launched;
     return &engine->base;
 }
 
@@ -290,6 +295,7 @@ static void note_loaded(void *context, const struct runtime_loaded *loaded)
 /*
  * sum:      a, then b = a + the request through weft.pass; c = a again, on to the client
  * broken:   a model that does not load
+ * one:      a alone
  */
 static void add_workflows(struct world *world)
 {
@@ -307,15 +313,20 @@ static void add_workflows(struct world *world)
     add_task(broken, "a", BROKEN);
     assert_int_equal(workflow_seal(broken, NULL), WEFT_OK);
     assert_int_equal(catalogue_add_workflow(world->catalogue, broken), WEFT_OK);
+    struct workflow *one = workflow_create("one");
+    add_task(one, "a", ADD);
+    assert_int_equal(workflow_seal(one, NULL), WEFT_OK);
+    assert_int_equal(catalogue_add_workflow(world->catalogue, one), WEFT_OK);
 }
 
-static enum weft_status open_world(struct world *world, bool no_engine, struct weft_error *error)
+static enum weft_status open_machines(
+    struct world *world, uint32_t machines, bool no_engine, struct weft_error *error)
 {
     const struct fleet_worker device = {.memory_bytes = 1 << 20, .gpu_units = 1};
     *world = (struct world){.no_engine = no_engine};
     world->fleet = fleet_create();
     assert_int_equal(fleet_device(world->fleet, "cpu"), 0);
-    for (uint32_t i = 0; i < 2; i++) {
+    for (uint32_t i = 0; i < machines; i++) {
         assert_true(fleet_add_machine(world->fleet, &device, /* devices */ 1, /* cpu */ 1));
     }
     world->catalogue = catalogue_create();
@@ -336,6 +347,11 @@ static enum weft_status open_world(struct world *world, bool no_engine, struct w
         .engine = {world, make_adder, note_ran, note_loaded},
     };
     return runtime_create(&options, &world->runtime, error);
+}
+
+static enum weft_status open_world(struct world *world, bool no_engine, struct weft_error *error)
+{
+    return open_machines(world, /* machines */ 2, no_engine, error);
 }
 
 static void close_world(struct world *world)
@@ -397,6 +413,41 @@ static void contents_flow_through_handles(ATTR_UNUSED void **state)
     assert_int_equal(world.sums[0], 42); /* b has its producer and the request. */
     assert_int_equal(world.sums[1], 21); /* a reaches the client although b takes it too. */
     assert_int_equal(runtime_counts(world.runtime).tensors, 0);
+    close_world(&world);
+}
+
+enum { REQUESTS = 4 };
+
+static void note_one(void *context, const struct runtime_answer *answer)
+{
+    struct world *world = context;
+    world->answered++;
+    world->idle += world->launched < REQUESTS && world->launched == world->answered ? 1 : 0;
+    runtime_release(world->runtime, answer->outputs[0]);
+    if (world->answered == REQUESTS) {
+        runtime_stop(world->runtime);
+    }
+}
+
+/* Writing answers takes time, in which the worker has the next batch. */
+static void what_waits_is_launched_before_clients_are_answered(ATTR_UNUSED void **state)
+{
+    struct world world;
+    assert_int_equal(open_machines(&world, /* machines */ 1, /* no_engine */ false, NULL), WEFT_OK);
+    for (uint32_t i = 0; i < REQUESTS; i++) {
+        struct bundle *bundle = number_bundle(1);
+        const struct runtime_request request = {
+            .workflow = 2,
+            .inputs = runtime_tensor(world.runtime, bundle, bundle->bytes, bundle_destroy),
+            .answered = note_one,
+            .context = &world,
+        };
+        (void)runtime_request(world.runtime, /* node */ 0, &request);
+    }
+    runtime_run(world.runtime);
+    assert_int_equal(world.answered, REQUESTS);
+    assert_int_equal(world.launched, REQUESTS); /* One by one. */
+    assert_int_equal(world.idle, 0);
     close_world(&world);
 }
 
@@ -524,6 +575,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(contents_flow_through_handles),
+        cmocka_unit_test(what_waits_is_launched_before_clients_are_answered),
         cmocka_unit_test(what_was_measured_is_told),
         cmocka_unit_test(a_failed_batch_says_why),
         cmocka_unit_test(a_task_that_fails_alone_says_why),
