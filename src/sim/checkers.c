@@ -8,6 +8,8 @@
 #include "profile/need.h"
 #include "sim/inside.h"
 
+enum { FLOWS_FEW = 256, FLOWS_LOOK = 64 };
+
 /*
  * A node's books of its workers agree with this host's own. The node counts a batch that
  * still waits for its share, the device does not: hence not equal, but at least.
@@ -65,10 +67,15 @@ void checkers_launch(const struct sim *sim, uint32_t node, const struct effect_l
     }
 }
 
-/* Rates are what they should be: after transfers have come or gone. */
+/*
+ * Rates are what they should be: after transfers have come or gone. A look costs as much as there
+ * are transfers, so that of thousands not every change is looked at.
+ */
 void checkers_links(const struct sim *sim)
 {
-    links_fair_check(&sim->network.fair);
+    if (sim->network.fair.flows.used < FLOWS_FEW || sim->steps % FLOWS_LOOK == 0) {
+        links_fair_check(&sim->network.fair);
+    }
 }
 
 /* A FIFO link is given out in the order in which it is reached, which may be ahead of time. */
