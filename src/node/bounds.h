@@ -38,6 +38,7 @@ enum { SLOWNESS_ONE = 256, SLOWNESS_MAX = 16 * SLOWNESS_ONE - 1 };
 #define ANSWER_KEPT_NS   (60 * NS_PER_S)       /* A client asks again within seconds, or never. */
 
 #define AUDIT_NS            (10 * NS_PER_S)  /* Silence after which a visit asks its owner. */
+#define RETURN_NS           (50 * NS_PER_MS) /* Before a peer that is back is told of requests. */
 #define SILENT_NS           (3 * NS_PER_S)   /* As a lease: then a verdict was due as well. */
 #define STARVED_NS          (10 * NS_PER_S)  /* No policy may leave a task waiting for longer, */
 #define PUT_OFF_STARVED_NS  (60 * NS_PER_S)  /* nor one that it has put off because it is late. */

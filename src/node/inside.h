@@ -207,6 +207,7 @@ struct node {
     bool repair_timer;
     bool audit_timer;
     bool silence_timer;
+    bool return_timer;
     bool launched; /* Something, in this step. */
     uint32_t output_count;
     struct slot_list job_list; /* The oldest first. */

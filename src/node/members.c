@@ -164,13 +164,22 @@ void members_hint(struct node *node, uint32_t peer, enum peer_hint hint)
         suspects_remove(&node->view.suspects, peer);
         outbox_block(node, peer, /* blocked */ false);
         keys_returned(node, peer); /* What it owned may have been taken over. */
-        look_for_deputies(node);
+        if (node->keys.list.first != POOL_NONE && !node->return_timer) {
+            node->return_timer = true; /* A link that comes and goes is not filled each time. */
+            wake_at(node, now_ns(node) + RETURN_NS, TIMER_RETURN, WORKER_NONE);
+        }
         return;
     case PEER_BLOCKED:
         outbox_block(node, peer, /* blocked */ true);
         return;
     }
     ASSERT(false);
+}
+
+void members_returned(struct node *node)
+{
+    node->return_timer = false;
+    look_for_deputies(node);
 }
 
 void members_repair(struct node *node)

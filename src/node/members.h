@@ -23,6 +23,9 @@ ATTR_COLD void members_hint(struct node *node, uint32_t peer, enum peer_hint hin
 /* Whether @peer, a member, has been out of reach for SILENT_NS. */
 ATTR_COLD bool members_is_silent(const struct node *node, uint32_t peer);
 
+/* A peer that came back some time ago may become a deputy again. */
+ATTR_COLD void members_returned(struct node *node);
+
 /* The time of the first silence that is to be looked at has come. */
 ATTR_COLD void members_listen(struct node *node);
 

@@ -286,6 +286,9 @@ static void on_timer(struct node *node, const struct timer *timer)
     case TIMER_REPAIR:
         members_repair(node);
         return;
+    case TIMER_RETURN:
+        members_returned(node);
+        return;
     case TIMER_SILENCE:
         members_listen(node);
         return;

@@ -295,7 +295,15 @@ static void a_request_whose_deputy_is_back_is_told_to_it(void **state)
     lone.key = key_of(0, 1);
     (void)lone_request(&lone, FLOW_A);
     assert_int_equal(lone_count(&lone, EFFECT_MOVE), 0);
+    for (uint32_t i = 0; i < 3; i++) { /* However often it comes and goes meanwhile, once. */
+        hint(&lone, 2, PEER_RESTORED);
+        hint(&lone, 2, PEER_BROKEN);
+        (void)lone_timer(&lone, TIMER_REPAIR);
+        assert_int_equal(lone_sent_count(&lone, 2, MESSAGE_DEPUTE), 0);
+    }
     hint(&lone, 2, PEER_RESTORED);
+    assert_true(lone_timer(&lone, TIMER_RETURN));
+    assert_false(lone_timer(&lone, TIMER_RETURN));
     assert_true(lone_timer(&lone, TIMER_REPAIR));
     assert_int_equal(lone_sent_count(&lone, 2, MESSAGE_DEPUTE), 1);
     lone_close(&lone);
