@@ -90,6 +90,8 @@ enum weft_status cuda_choose(uint32_t gpu, struct weft_error *error)
         (void)snprintf(chosen, sizeof(chosen), "%.*s", (int)strcspn(at, ","), at);
     }
     (void)setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", /* overwrite */ 0);
+    /* Streams beyond the number of queues share one: kernels of small shares would wait in line. */
+    (void)setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", /* overwrite */ 0);
     (void)setenv(VISIBLE, chosen, /* overwrite */ 1); /* Without memory for it, nothing works. */
     return WEFT_OK;
 }

@@ -193,7 +193,8 @@ enum weft_status cuda_driver_open(
 
 /*
  * Let this process see GPU number @gpu of the machine alone, of those that CUDA_VISIBLE_DEVICES
- * leaves of it: it is device 0 from now on, for libtorch as well. Before cuda_device_open(), once.
+ * leaves of it: it is device 0 from now on, for libtorch as well, with as many queues for streams
+ * as there can be. Before cuda_device_open(), once.
  *
  * Errors: WEFT_NOT_FOUND if CUDA_VISIBLE_DEVICES lists fewer.
  */

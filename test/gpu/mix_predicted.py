@@ -131,7 +131,7 @@ def main():
         measured = json.load(file)
     more = overheads(weft, profile, measured)
     print("not in the profile, ms:", {name: round(ms, 2) for name, ms in more.items()})
-    added = sum(more.values()) / len(more)
+    added = sum(more.values()) / max(len(more), 1)
     print("| policy | rate | mean | predicted | p99 | predicted | in 50 ms | hits | predicted |")
     print("|---|---|---|---|---|---|---|---|---|")
     for result in measured["results"]:

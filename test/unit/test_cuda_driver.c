@@ -35,6 +35,7 @@ static void a_process_sees_one_gpu(ATTR_UNUSED void **state)
     assert_int_equal(cuda_choose(1, &error), WEFT_OK);
     assert_string_equal(getenv("CUDA_VISIBLE_DEVICES"), "1");
     assert_string_equal(getenv("CUDA_DEVICE_ORDER"), "PCI_BUS_ID");
+    assert_string_equal(getenv("CUDA_DEVICE_MAX_CONNECTIONS"), "32");
     assert_int_equal(setenv("CUDA_VISIBLE_DEVICES", "3,GPU-5,7", 1), 0);
     assert_int_equal(cuda_choose(3, &error), WEFT_NOT_FOUND);
     assert_string_equal(error.message, "there is no GPU 3: CUDA_VISIBLE_DEVICES is '3,GPU-5,7'");
