@@ -157,7 +157,7 @@ def mix():
 
 def faults():
     rows = []
-    for m in lines_of("faults", r"^fault (.{14}) http all .*" + HTTP):
+    for m in lines_of("faults", r"^fault (.{14}) http all +" + HTTP):
         gap = lines_of("faults", rf"^fault {re.escape(m[1])} http failed (\d+), wrong (\d+), "
                                  r"longest without an answer (\d+) ms")  # fmt: skip
         rows.append((m[1].strip(), f"{m[3]} of {m[2]}", *(gap[0].groups() if gap else ("?",) * 3)))
