@@ -195,13 +195,22 @@ GPU = [
     ),
     Table(
         "gpu", "shares", "policy",
-        rates("shares", "1428", "3213", "5713", "8569"),
+        rates("shares", "3260", "5795", "8692"),
         columns(
             ("one by one", "compass"),
             ("batches on the whole card", first_fit("gpu=0:batch=16")),
             ("eight times 16 processors", first_fit("gpu=2:batch=16")),
             ("four times 32 processors", first_fit("gpu=4:batch=16")),
             ("as much as pays", first_fit("gpu=0:paying:batch=16")),
+            "esg", "weft",
+        ),
+        "in time · p50 · p99", 4, 20000, turned=True,
+    ),
+    Table(
+        "gpu", "streams", "policy",
+        rates("streams", "3260", "5795", "8692"),
+        columns(
+            ("default", first_fit("gpu=4:paying")), ("four streams", first_fit("gpu=4:batch=16")),
             "esg", "weft",
         ),
         "in time · p50 · p99", 4, 20000, turned=True,
