@@ -49,9 +49,10 @@ COLUMNS = {
     "unit tests": tuple(
         f"unit/{name}"
         for name in (
-            "batch_failures", "board", "claims", "editions", "esg", "identity", "inbox", "inspect",
-            "keys", "links_fair", "load_failures", "membership", "message", "need", "node",
-            "outbox", "policy_fit", "pools", "refine", "reservations", "states", "view",
+            "batch_failures", "board", "claims", "cuda_engine", "editions", "esg", "identity",
+            "inbox", "inspect", "keys", "links_fair", "load_failures", "membership", "message",
+            "need", "node", "outbox", "policy_fit", "pools", "refine", "reservations", "states",
+            "view",
         )
     ),
 }  # fmt: skip

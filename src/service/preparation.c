@@ -26,24 +26,23 @@ enum weft_status preparation_hash(
 {
     char forms[EDITION_FORMS][PATH_MAX];
     const uint32_t count = edition_forms(repository, model, version, forms);
-    enum weft_status status = WEFT_OK;
-    uint64_t both = 0;
+    struct onnx_digest digest = {.bytes = 0};
     if (count == 0) {
         return error_set(
             error, WEFT_IO, "model '%s': its path is too long",
             repository->catalogue->models[model]);
     }
-    for (uint32_t i = 0; i < count && status == WEFT_OK; i++) {
-        struct onnx_digest digest = {.bytes = 0};
+    for (uint32_t i = 0; i < count; i++) {
         if (access(forms[i], R_OK) != 0) {
             return error_set(
                 error, WEFT_IO, "model '%s': version %" PRIu32 " has no %s, or it cannot be read",
                 repository->catalogue->models[model], version, form_of(forms[i]));
         }
-        status = onnx_digest_file(forms[i], &digest, error);
-        both = (both << 1 | both >> 63) ^ digest.hash[0] ^ digest.hash[1];
     }
+    /* The ONNX file, if there is one: members without GPUs may lack the other form. */
+    const enum weft_status status = onnx_digest_file(forms[0], &digest, error);
     if (status == WEFT_OK) {
+        const uint64_t both = digest.hash[0] ^ digest.hash[1];
         *hash_out = (uint32_t)(both ^ both >> 32) | 1; /* Never 0. */
     }
     return status;

@@ -1384,8 +1384,15 @@ static void workers_of_a_gpu_have_versions_of_their_own(ATTR_UNUSED void **state
     world.files[MANY].versions = editions(2, 0);
     unload_on(1, MANY);
     unload_on(0, MANY);
-    load_on(1, MANY); /* The first, whose file it was, need not be there. */
+    load_on(1, MANY); /* The first need not be there; */
     run_edition(0, 2);
+    world.files[MANY].versions = editions(3, 0);
+    load_on(0, MANY); /* nor the version there whose file it was. */
+    unload_on(1, MANY);
+    world.files[MANY].versions = editions(2, 0);
+    load_on(1, MANY);
+    run_edition(0, 2);
+    assert_int_equal(world.ended, 0);
     world_deinit();
 }
 
