@@ -36,6 +36,7 @@ struct command {
     X(compare)                                                                                     \
     X(drain)                                                                                       \
     X(explain)                                                                                     \
+    X(export)                                                                                      \
     X(generate)                                                                                    \
     X(infer)                                                                                       \
     X(merge)                                                                                       \

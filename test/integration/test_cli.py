@@ -111,7 +111,7 @@ class HelpTest(Cli):
         self.assertNotRegex(page, r"(?m)^\.(?!TH |SH |SS |PP$|nf$|fi$|B |I )")
         ask = 'COMP_WORDS=(weft "$@"); COMP_CWORD=$#; _weft; echo "${COMPREPLY[*]}"'
         for words, told in (
-            (["ex"], "explain"), (["serve", "--tr"], "--trace"), (["check", "a"], ""),
+            (["ex"], "explain export"), (["serve", "--tr"], "--trace"), (["check", "a"], ""),
         ):  # fmt: skip
             done = subprocess.run(
                 ["bash", "-c", script + ask, "bash", *words], capture_output=True, text=True

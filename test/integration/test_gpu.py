@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
-"""The GPU engine's programs on a fake device, with models that tools/weft_export.py wrote."""
+"""The GPU engine's programs on a fake device, with models that tools/weft_export.py wrote.
+
+Covers: src/cli/export.c
+"""
 
 import os
 import shutil
@@ -72,6 +75,25 @@ class Gpu(unittest.TestCase):
             ["sha256sum", "--check", "--quiet", "sha256"], cwd=folder, check=False
         )
         self.assertEqual(sums.returncode, 0)
+
+    def weft_export(self, *arguments):
+        return subprocess.run(
+            [os.environ["WEFT"], "export", *arguments], capture_output=True, text=True, timeout=100,
+            check=False,
+        )  # fmt: skip
+
+    def test_the_tool_comes_with_the_program(self):
+        python = os.path.join(self.folder, "python")
+        with open(python, "w", encoding="utf-8") as file:
+            file.write('#!/bin/sh\ncmp "$1" "$TOOL" && shift && echo "$@"\nexit 3\n')
+        os.chmod(python, 0o700)
+        os.environ["TOOL"] = os.path.join(exported.ROOT, "tools/weft_export.py")
+        done = self.weft_export("a.onnx", "b", "--python", python, "1", "8", "x=3x4")
+        self.assertEqual((done.returncode, done.stdout), (3, "a.onnx b 1 8 x=3x4\n"), done.stderr)
+        done = self.weft_export("a.onnx", "b", "--python", "/nowhere/python")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("/nowhere/python: No such file or directory", done.stderr)
+        self.assertEqual(self.weft_export("a.onnx").returncode, 2)
 
     def test_an_input_in_another_order_has_a_view(self):
         x = Tensor([], [2, 3, 4, 5], [60, 1, 15, 3])
