@@ -138,14 +138,12 @@ static void end_trial(struct engine_cuda *engine, struct cuda_job *job)
 
 /*
  * The share for a first run. Where shares are streams it is one that batches use: a GPU on which
- * work came from several streams runs every graph more slowly from then on. If it did already, a
- * new version of a model that runs is tried beside them.
+ * work came from several streams runs every graph more slowly from then on.
  */
 static struct cuda_share *take_share_of_trial(struct engine_cuda *engine, struct cuda_job *job)
 {
     struct cuda_share *share = NULL;
-    const bool were_several = engine->shares.share_count > 1 && engine->shares.shares[1].uses > 0;
-    if (engine->shares.are_streams && !(job->is_revision && were_several)) {
+    if (engine->shares.are_streams) {
         const enum weft_status status =
             cuda_shares_take(&engine->shares, 0, /* units */ 0, &share, &job->error);
         cuda_mind(engine, status, &job->error);

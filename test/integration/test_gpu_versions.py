@@ -153,6 +153,10 @@ class GpuVersions(unittest.TestCase):
             self.assertLess(time.monotonic(), until)
             time.sleep(0.02)
 
+    def test_versions_come_and_go_on_streams(self):
+        (self.folder / "weft.yaml").write_text(SETTINGS.replace(", shares: processors", ""))
+        self.test_versions_come_and_go_while_requests_are_answered()
+
     def test_versions_come_and_go_while_requests_are_answered(self):
         self.serve()
         self.assertEqual(self.thrice(), (200, 8))

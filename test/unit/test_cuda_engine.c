@@ -1229,6 +1229,49 @@ static void versions_come_and_go_beside_what_runs(ATTR_UNUSED void **state)
     world_deinit();
 }
 
+/* Two batches of MANY at once, each of which takes a while. */
+static void run_pair(void)
+{
+    static uint64_t batch = 7000;
+    struct bundle *input = rows(1, 3);
+    launch(++batch, MANY, 4, 1, &input);
+    launch(++batch, MANY, 4, 1, &input);
+    (void)settle();
+    expect_rows(said_of(batch), 0, 1, 3, 11, 0);
+    bundle_destroy(input);
+}
+
+/* What is tried takes one stream: batches run on the others that they have used. */
+static void versions_are_tried_beside_streams(ATTR_UNUSED void **state)
+{
+    enum { PAIRS = 5 }; /* One of which runs at once, however busy the machine is. */
+    are_streams = true;
+    set_files();
+    assert_int_equal(setenv(FAKE_RUN_US, "20000", 1), 0);
+    world_init(LONG_NS, FAKE_CUDA);
+    load_versions(editions(1, 0), /* was_there */ false);
+    for (uint32_t i = 0; i < 100 && count_lines("+0\n") < 3; i++) { /* On another stream. */
+        run_pair();
+    }
+    for (uint32_t i = 0; i < PAIRS; i++) {
+        run_pair();
+    }
+    const struct artifact_versions both = editions(1, 2);
+    close_gate();
+    assert_true(engine_revise(world.engine, MANY, &both));
+    struct bundle *input = rows(1, 3);
+    launch(1, MANY, 4, 1, &input);
+    while (world.said[world.said_count - 1].done.kind != ENGINE_RAN ||
+           world.said[world.said_count - 1].done.batch != 1) {
+        (void)uv_run(&world.loop, UV_RUN_ONCE);
+    }
+    expect_rows(said_of(1), 0, 1, 3, 11, 0);
+    open_gate();
+    assert_int_equal(settle()->done.kind, ENGINE_REVISED);
+    bundle_destroy(input);
+    world_deinit();
+}
+
 static void a_job_ends_on_the_version_it_began_with(ATTR_UNUSED void **state)
 {
     world_init(0, FAKE_CUDA);
@@ -1403,6 +1446,7 @@ static int reset(ATTR_UNUSED void **state)
         FAKE_STREAMS_MOST, FAKE_NEEDS_PRIORITY, FAKE_GRAPHS_MOST,
         FAKE_GATE,         FAKE_RUNS,           FAKE_MEMORY_MIB,
     };
+    assert_int_equal(unsetenv(FAKE_RUN_US), 0);
     if (getenv(FAKE_GATE) != NULL) {
         (void)unlink(getenv(FAKE_GATE)); /* If it is there. */
     }
@@ -1458,6 +1502,7 @@ int main(void)
         cmocka_unit_test_teardown(workers_of_a_broken_gpu_go_on, reset),
         cmocka_unit_test_teardown(workers_of_a_gpu_keep_to_their_parts, reset),
         cmocka_unit_test_teardown(versions_come_and_go_beside_what_runs, reset),
+        cmocka_unit_test_teardown(versions_are_tried_beside_streams, reset),
         cmocka_unit_test_teardown(a_job_ends_on_the_version_it_began_with, reset),
         cmocka_unit_test_teardown(a_version_that_cannot_run_changes_nothing, reset),
         cmocka_unit_test_teardown(a_version_is_tried_where_the_model_is_not, reset),
