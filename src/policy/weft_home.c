@@ -101,7 +101,7 @@ static uint32_t find_room(
 /* Whether a transfer takes a noticeable part of a task's time, so that it should not have to. */
 static bool is_held_up(const struct esg_queue *known)
 {
-    return known->transfer_ns > known->configs.choices[0].run_ns / 64;
+    return known->transfer_ns > known->configs.choices[0].run_ns / 16;
 }
 
 /* Copy the models of queue @number, if it is in use, to where they fit. */

@@ -158,6 +158,34 @@ static void the_busier_the_sooner_a_job_is_put_off(void **state)
     assert_int_equal(hope(60 + 629), HOPE_LATE);
 }
 
+/* How many models would be copied for a queue whose inputs travel for @ms. */
+static uint32_t copies(int64_t ms)
+{
+    cluster.graph->edges[0].bytes = (uint64_t)(ms * MS);
+    cluster_seat(&cluster, "weft");
+    cluster.catalogue.model_count = 2;
+    for (uint32_t i = 0; i < 8; i++) {
+        cluster.view.now_ns += 200 * MS;
+        (void)home_join(&cluster, 1, 900);
+    }
+    return policy_tick(&cluster.seat).warm_count;
+}
+
+/* Where not all models fit, one is copied if a transfer takes more than a 16th of 30 ms. */
+static void models_are_copied_where_transfers_take_long(void **state)
+{
+    (void)state;
+    for (uint32_t worker = 0; worker < 4; worker++) {
+        struct row row = cluster.board.entries[worker].live;
+        row.cache.free_bytes = 1 << 20;
+        cluster_write(&cluster, &row);
+        cluster.fleet->workers[worker].memory_bytes = 3 << 17;
+    }
+    forget(3, 1);
+    assert_int_equal(copies(1), 0);
+    assert_int_equal(copies(3), 1);
+}
+
 static void all_inputs_of_a_batch_count(void **state)
 {
     (void)state;
@@ -355,6 +383,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             a_full_worker_with_the_model_is_waited_for, setup, teardown),
         cmocka_unit_test_setup_teardown(a_late_task_takes_what_ends_first, setup, teardown),
+        cmocka_unit_test_setup_teardown(
+            models_are_copied_where_transfers_take_long, setup, teardown),
         cmocka_unit_test_setup_teardown(what_was_put_off_runs_where_much_is_idle, setup, teardown),
         cmocka_unit_test_setup_teardown(the_busier_the_sooner_a_job_is_put_off, setup, teardown),
         cmocka_unit_test_setup_teardown(all_inputs_of_a_batch_count, setup, teardown),
