@@ -153,6 +153,16 @@ void membership_tell(struct membership *membership, const struct member_editions
     (void)pthread_mutex_unlock(&membership->lock);
 }
 
+/* Tell the runtime of all other nodes. */
+static void tell_nodes(struct membership *membership)
+{
+    for (uint32_t i = 0; i < membership->options.node_count; i++) {
+        if (strcmp(membership->options.names[i], membership->self.name) != 0) {
+            tell_node(membership, i);
+        }
+    }
+}
+
 static void on_signal(uv_async_t *signal)
 {
     struct membership *membership = signal->data;
@@ -172,11 +182,7 @@ static void on_signal(uv_async_t *signal)
         }
         return;
     }
-    for (uint32_t i = 0; i < membership->options.node_count; i++) {
-        if (strcmp(membership->options.names[i], own) != 0) {
-            tell_node(membership, i);
-        }
-    }
+    tell_nodes(membership);
     if (membership->host.on_members != NULL) {
         membership->host.on_members(membership->host.context, &membership->taken->list);
     }
@@ -520,7 +526,9 @@ void membership_attach(
     membership->is_shown = false;
     (void)uv_async_send(signal); /* There may be news already. */
     wait_until_shown(membership);
+    *membership->taken = membership->found;
     (void)pthread_mutex_unlock(&membership->lock);
+    tell_nodes(membership); /* Before a client asks: others may have the answer. */
 }
 
 static void on_closed(uv_handle_t *handle)

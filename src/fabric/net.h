@@ -30,6 +30,7 @@ enum net_peer_state {
     NET_PEER_RESTORED, /* It can, and does. */
     NET_PEER_BLOCKED,  /* Much waits for it: nothing more should be sent. */
     NET_PEER_READY,    /* Little does. */
+    NET_PEER_UNMET,    /* It has just become a member, and cannot be reached yet. */
 };
 
 /* One piece of the contents of a tensor. */

@@ -70,8 +70,9 @@ static void judge(struct peer *peer, int64_t at_ns)
     const bool is_blocked = peer->is_blocked ? !is_little : net_stream_is_much(peer);
     if (is_broken != peer->is_broken) {
         peer->is_broken = is_broken;
-        net->host.on_peer(
-            net->host.context, peer->node, is_broken ? NET_PEER_BROKEN : NET_PEER_RESTORED);
+        const enum net_peer_state broken = peer->is_met ? NET_PEER_BROKEN : NET_PEER_UNMET;
+        peer->is_met = peer->is_met || !is_broken;
+        net->host.on_peer(net->host.context, peer->node, is_broken ? broken : NET_PEER_RESTORED);
     }
     if (is_blocked != peer->is_blocked) {
         peer->is_blocked = is_blocked;
@@ -240,6 +241,7 @@ void net_stream_set_peer(struct net *base, const struct net_stream_peer *given)
         net_stream_remove_peer(base, given->node);
     }
     peer->is_member = true;
+    peer->is_met = false;
     peer->incarnation = given->incarnation;
     memcpy(peer->address, given->address, strlen(given->address) + 1);
     memcpy(peer->name, given->name, strlen(given->name) + 1);

@@ -63,6 +63,7 @@ struct peer {
     struct net_stream *net;
     uint32_t node;
     bool is_member;
+    bool is_met; /* It could be reached since it is a member. */
     uint64_t incarnation;
     char address[NET_ADDRESS_BYTES_MAX];
     char name[NET_NAME_BYTES_MAX];

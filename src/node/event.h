@@ -69,7 +69,12 @@ struct event_batch_done {
     const struct output *outputs;
 };
 
-enum peer_hint { PEER_BROKEN, PEER_RESTORED, PEER_BLOCKED };
+enum peer_hint {
+    PEER_BROKEN,
+    PEER_RESTORED,
+    PEER_BLOCKED,
+    PEER_UNMET, /* As BROKEN, but it may come within a moment: it has never been reached. */
+};
 
 /* What a timer is for. The node asks, and gets the same back. */
 enum timer_kind {

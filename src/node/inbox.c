@@ -68,7 +68,7 @@ static bool is_sound(const struct node *node, const struct message *message)
         return message->work.items <= BATCH_ITEMS_MAX;
     }
     if (message->kind == MESSAGE_DEPUTE || message->kind == MESSAGE_FORWARD ||
-        message->kind == MESSAGE_RESULT) {
+        message->kind == MESSAGE_RESULT || message->kind == MESSAGE_KEEP) {
         return message->workflow < node->catalogue->workflow_count;
     }
     return !message_has_placement(message->kind) || has_sound_work(node, message);
@@ -166,6 +166,7 @@ static bool is_entitled(const struct node *node, const struct message *message)
     case MESSAGE_DEPUTE:
     case MESSAGE_FORWARD:
     case MESSAGE_TRIED:
+    case MESSAGE_RECALL:
         return message->from == message->job.node;
     case MESSAGE_FAILED:
     case MESSAGE_ACKNOWLEDGE:
@@ -200,6 +201,9 @@ void inbox_own_message(struct node *node, const struct message *message)
     case MESSAGE_TAKEN:
     case MESSAGE_TRIED:
     case MESSAGE_SETTLED:
+    case MESSAGE_RECALL:
+    case MESSAGE_UNKNOWN:
+    case MESSAGE_KEEP:
         keys_message(node, message);
         return;
     case MESSAGE_RESERVE:

@@ -235,6 +235,7 @@ struct node {
     uint32_t cancelled_count;
     struct job_id cancelled[CANCELLED_MAX];
     struct suspects blocked; /* Peers that take no messages now. */
+    struct suspects unmet;   /* Suspected ones that have never been reached. */
     int64_t *broken_ns;      /* By node: of those that are suspected, since when. */
     struct keys keys;
     struct early early;

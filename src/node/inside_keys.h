@@ -10,10 +10,14 @@
 /* A client asks one node after the other, seconds apart: so many may wait for it at once. */
 enum { KEYED_FOLLOWERS_MAX = 4 };
 
+/* Who asks all members whether they know of a request asks so many at a time. */
+enum { KEYED_RECALLS_MAX = 8 };
+
 enum keyed_state {
     KEYED_OWNED,    /* A job of this node. */
     KEYED_DEPUTED,  /* A job of another, whose deputy this is. */
     KEYED_WAITING,  /* Another node was asked for the answer. */
+    KEYED_COPIED,   /* A part of the answer is here, and no more is known: as if it were not. */
     KEYED_ANSWERED, /* The answer is here. */
 };
 
@@ -36,8 +40,13 @@ struct keyed {
     uint64_t bytes;        /* What it holds, as counted in struct keys. */
     struct slot_link link;
     uint32_t deputy; /* OWNED: the node that knows of it, or is told; NODE_NONE: none. */
-                     /* WAITING: the node that was asked. */
+                     /* WAITING: the node that was asked. Others: who else has it. */
     uint32_t deputy_incarnation;
+    uint32_t former_deputy; /* OWNED: it knows as well, until the new one does. NODE_NONE: none. */
+    uint32_t recall_next;   /* WAITING, if it is_recalled: the next node to ask; */
+    uint64_t recall_epoch;  /* the members then; */
+    uint16_t recalls[KEYED_RECALLS_MAX];     /* those that have not answered, */
+    uint8_t recall_count;                    /* so many. */
     uint32_t followers[KEYED_FOLLOWERS_MAX]; /* Nodes that want the answer as well, */
     uint32_t follower_count;                 /* so many; the one that came last is the last. */
     uint32_t losses; /* DEPUTED, WAITING: attempts that have failed so far. */
@@ -54,7 +63,8 @@ struct keyed {
     uint8_t state; /* enum keyed_state */
     uint8_t tries; /* How often it was asked after: its patience. */
     bool firm : 1;
-    bool is_known : 1; /* OWNED: its deputy has said that it knows of it. */
+    bool is_known : 1;    /* OWNED: its deputy has said that it knows of it. */
+    bool is_recalled : 1; /* WAITING: all members are asked whether they know of it. */
 };
 
 struct keys {
@@ -63,6 +73,7 @@ struct keys {
     struct map by_job;
     struct slot_list list; /* The newest first. */
     uint32_t count;
+    uint32_t repair;  /* The next that the loss of a node may mean something for. */
     uint64_t bytes;   /* Of all tensors that requests hold here beside their jobs. */
     uint32_t stalled; /* Jobs that are marked so. */
 };

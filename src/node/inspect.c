@@ -56,7 +56,7 @@ uint32_t node_oldest_edition(const struct node *node)
     slot = node->keys.is_on ? node->keys.list.first : POOL_NONE;
     for (; slot != POOL_NONE; slot = keyed_at(node, slot)->link.next) {
         const struct keyed *entry = keyed_at(node, slot);
-        if (entry->state != KEYED_ANSWERED) {
+        if (entry->state < KEYED_COPIED) {
             oldest = min_u32(oldest, job_edition(entry->job));
         }
     }
@@ -71,7 +71,14 @@ bool node_knows(const struct node *node, struct request_key key)
 bool node_answers_for(const struct node *node, struct request_key key)
 {
     const uint32_t slot = keys_find(node, key);
-    return slot != POOL_NONE && keyed_at(node, slot)->state != KEYED_WAITING;
+    return slot != POOL_NONE && keyed_at(node, slot)->state != KEYED_WAITING &&
+           keyed_at(node, slot)->state != KEYED_COPIED;
+}
+
+bool node_keeps(const struct node *node, struct request_key key)
+{
+    const uint32_t slot = keys_find(node, key);
+    return slot != POOL_NONE && keyed_at(node, slot)->state == KEYED_ANSWERED;
 }
 
 bool node_answered_early(const struct node *node, struct job_id job)

@@ -156,6 +156,9 @@ void jobs_request(struct node *node, const struct event_request *request)
         jobs_refuse(node, request, REASON_ADMISSION, admission.retry_after_ns);
         return;
     }
+    if (is_keyed && keys_recall(node, request)) {
+        return;
+    }
     const uint32_t slot = open_job(node, request, &facts);
     job_at(node, slot)->forecast = admission.forecast;
     accept(node, job_at(node, slot));

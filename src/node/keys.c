@@ -49,9 +49,27 @@ static void send_request(
     outbox_move(node, to, &message, inputs);
 }
 
+void keys_release_deputy(struct node *node, uint32_t slot)
+{
+    struct keyed *entry = keyed_at(node, slot);
+    const uint32_t former = entry->former_deputy;
+    entry->former_deputy = NODE_NONE;
+    if (former != NODE_NONE && former != entry->deputy &&
+        members_is_up(node->view.members, former) && !suspects_has(&node->view.suspects, former)) {
+        const struct message taken = {
+            .kind = MESSAGE_TAKEN,
+            .job = entry->job,
+            .workflow = entry->workflow,
+            .deputy = {.key = entry->key},
+        };
+        outbox_send(node, former, &taken);
+    }
+}
+
 void keys_tell_deputy(struct node *node, uint32_t slot)
 {
     struct keyed *entry = keyed_at(node, slot);
+    entry->former_deputy = entry->is_known ? entry->deputy : entry->former_deputy;
     const struct job *job = job_at(node, jobs_find(node, entry->job));
     const bool is_small = tensor_at(node, job->inputs)->bytes <= DEPUTY_BYTES_MAX;
     entry->deputy = is_small ? keyed_first_but(node, entry->key, node->id) : NODE_NONE;
@@ -97,6 +115,8 @@ bool keys_opened(struct node *node, uint32_t job_slot, const struct event_reques
         .job = job->id,
         .client = CLIENT_NONE,
         .items = job->items,
+        .deputy = NODE_NONE,
+        .former_deputy = NODE_NONE,
         .inputs = POOL_NONE,
         .deadline_ns = job->deadline_ns,
         .outputs = POOL_NONE,
@@ -141,6 +161,8 @@ void keys_adopt(struct node *node, uint32_t slot, bool is_loss)
     entry->client = CLIENT_NONE;
     entry->former = is_loss ? entry->job : (struct job_id){0};
     entry->state = KEYED_OWNED;
+    entry->former_deputy = NODE_NONE;
+    entry->is_known = false;
     entry->tries = 0;
     keyed_drop_outputs(node, slot);
     keyed_weigh(node, slot);
@@ -292,8 +314,7 @@ static void ask_again(struct node *node, uint32_t slot, uint64_t client)
     }
 }
 
-/* Ask @first for the answer of @request, which this node has not heard of. */
-static void await(struct node *node, const struct event_request *request, uint32_t first)
+uint32_t keys_await(struct node *node, const struct event_request *request)
 {
     const struct workflow *workflow = workflow_at(node, request->workflow);
     const int64_t slo_ns = request->slo_ns != 0 ? request->slo_ns : workflow->slo_ns;
@@ -320,22 +341,25 @@ static void await(struct node *node, const struct event_request *request, uint32
         refused.inputs.id = 0;
         tensor_release(node, given.inputs);
         jobs_refuse(node, &refused, REASON_FULL, /* retry_after_ns */ 0);
-        return;
+        return POOL_NONE;
     }
     accept(node, request->client, receipt, NODE_NONE);
-    keys_ask(node, slot, first);
+    return slot;
 }
 
 bool keys_request(struct node *node, const struct event_request *request)
 {
-    const uint32_t slot = keys_find(node, request->key);
+    const uint32_t slot = keyed_find_whole(node, request->key);
     if (slot == POOL_NONE) {
         const uint32_t first = keyed_first_but(node, request->key, NODE_NONE);
         if (!request->is_retry || first == node->id || first == NODE_NONE ||
             request->bytes > DEPUTY_BYTES_MAX) {
             return false; /* A new job, as far as is known. */
         }
-        await(node, request, first);
+        const uint32_t added = keys_await(node, request);
+        if (added != POOL_NONE) {
+            keys_ask(node, added, first);
+        }
         return true;
     }
     if (keyed_at(node, slot)->inputs_hash != request->inputs_hash ||

@@ -23,7 +23,9 @@
  * A client that hears nothing asks one node after the other, and each of them waits: all are given
  * the answer.
  *
- * Owner and deputy keep the answer for a while, as long as there is room.
+ * Owner and deputy keep the answer for a while, as long as there is room. If one of them leaves,
+ * the other hands it to the next in rank. What is asked for again and is not known to the first in
+ * rank runs only when no member has said that it knows of it.
  */
 #ifndef NODE_KEYS_H
 #define NODE_KEYS_H
@@ -81,6 +83,9 @@ void keys_adopt(struct node *node, uint32_t slot, bool is_loss);
 /* Tell a deputy of request @slot, a job of this node, if there is one to tell. */
 void keys_tell_deputy(struct node *node, uint32_t slot);
 
+/* The deputy of request @slot knows of it: the one before need not any more. */
+void keys_release_deputy(struct node *node, uint32_t slot);
+
 /* Ask @peer for the answer of request @slot. */
 void keys_ask(struct node *node, uint32_t slot, uint32_t peer);
 
@@ -96,6 +101,9 @@ void keys_give(struct node *node, uint32_t slot, uint32_t peer);
 /* Give it to all nodes that want it. */
 void keys_pass_on(struct node *node, uint32_t slot);
 
+/* @request, which has a key, waits here from now on. POOL_NONE: there is no room, it is refused. */
+uint32_t keys_await(struct node *node, const struct event_request *request);
+
 /* A name for a client that waits here for another node's job; its edition is @edition. */
 struct job_id keys_receipt(struct node *node, uint32_t edition);
 
@@ -106,6 +114,11 @@ void keys_tensor(struct node *node, const struct message *message, uint32_t tens
 
 /* A deputy knows of a request; has it already; an owner has tried again; has ended. */
 void keys_message(struct node *node, const struct message *message);
+
+/* Tell the sender of @message what became of what it said. */
+void keys_reply(
+    struct node *node, const struct message *message, enum message_kind kind,
+    enum weft_status status, enum reason reason);
 
 /* The owner of @job knows it no more. */
 void keys_dropped(struct node *node, struct job_id job);
@@ -119,7 +132,33 @@ ATTR_COLD bool keys_repair(struct node *node);
 /* @peer is a member again: if it is in the life in which it was taken for lost, it is told. */
 ATTR_COLD void keys_returned(struct node *node, uint32_t peer);
 
-/* Ask after what has been silent for long, and forget old answers. */
+/* keys_audit.c: ask after what has been silent for long, and forget old answers. */
 ATTR_COLD void keys_audit(struct node *node);
+
+/* keys_recall.c: what was answered is not run again. */
+
+/* Whether that is all for @request, which is not known here: all members are asked for it first. */
+bool keys_recall(struct node *node, const struct event_request *request);
+
+/* Ask all members whether they know of request @slot, which waits here; it runs if none does. */
+void keys_recall_all(struct node *node, uint32_t slot);
+
+/* A node that asks all members asks this one. */
+void keys_recalled(struct node *node, const struct message *message);
+
+/* Whether @peer was asked for request @slot so, and has it: its answer is waited for. */
+bool keys_is_found(struct node *node, uint32_t slot, uint32_t peer);
+
+/* One that was asked does not know. */
+void keys_unknown(struct node *node, const struct message *message);
+
+/* Wait no longer for lost ones that were asked for request @slot. Whether there were any. */
+ATTR_COLD bool keys_recall_repair(struct node *node, uint32_t slot);
+
+/* If no other node keeps the answer of request @slot any more, let one. Whether it was told. */
+ATTR_COLD bool keys_hand_over(struct node *node, uint32_t slot);
+
+/* Keep an answer that another node has. */
+void keys_keep(struct node *node, const struct message *message);
 
 #endif /* NODE_KEYS_H */

@@ -6,13 +6,11 @@
 #include "node/jobs.h"
 #include "node/keys.h"
 #include "node/keys_table.h"
-#include "node/members.h"
 #include "node/outbox.h"
 #include "node/placing.h"
 #include "node/visits.h"
 
-/* Tell the sender of @message what became of what it said. */
-static void reply(
+void keys_reply(
     struct node *node, const struct message *message, enum message_kind kind,
     enum weft_status status, enum reason reason)
 {
@@ -35,13 +33,6 @@ static void reply(
     outbox_send(node, message->from, &said);
 }
 
-/* Whether @message is about another request than @entry, which has the same key. */
-static bool differs(const struct keyed *entry, const struct message *message)
-{
-    return entry->inputs_hash != message->deputy.inputs_hash ||
-           entry->workflow != message->workflow;
-}
-
 /* A request as @message, of its owner or of a node that asks for it, describes it. */
 static struct keyed described(
     const struct node *node, const struct message *message, uint32_t tensor)
@@ -52,7 +43,8 @@ static struct keyed described(
         .inputs_hash = said->inputs_hash,
         .job = message->job,
         .client = CLIENT_NONE,
-        .deputy = NODE_NONE,
+        .deputy = message->from,
+        .deputy_incarnation = message->from_incarnation,
         .losses = min_u32(said->losses, JOB_ATTEMPTS_MAX),
         .items = said->items,
         .inputs = tensor,
@@ -125,7 +117,7 @@ static void become_deputy(
     *entry = now;
     keyed_rename(node, slot, message->job);
     keyed_weigh(node, slot);
-    reply(node, message, MESSAGE_DEPUTED, WEFT_OK, REASON_NONE);
+    keys_reply(node, message, MESSAGE_DEPUTED, WEFT_OK, REASON_NONE);
 }
 
 /* Another node has counted @losses of request @slot: they count here, and for its deputy, too. */
@@ -153,14 +145,14 @@ static void depute_known(
 {
     struct keyed *entry = keyed_at(node, slot);
     const uint32_t from = message->from;
-    if (differs(entry, message)) {
-        reply(node, message, MESSAGE_SETTLED, WEFT_REFUSED, REASON_KEY_REUSED);
+    if (keyed_differs(entry, message)) {
+        keys_reply(node, message, MESSAGE_SETTLED, WEFT_REFUSED, REASON_KEY_REUSED);
         tensor_release(node, tensor);
         return;
     }
     if (entry->state == KEYED_DEPUTED && entry->job.node != from && keyed_is_orphan(node, entry)) {
         tensor_release(node, tensor);
-        reply(node, message, MESSAGE_TAKEN, WEFT_OK, REASON_NONE);
+        keys_reply(node, message, MESSAGE_TAKEN, WEFT_OK, REASON_NONE);
         keyed_follow(node, slot, from);
         count_losses(node, slot, message->deputy.losses);
         keys_adopt(node, slot, /* is_loss */ true);
@@ -175,18 +167,18 @@ static void depute_known(
     }
     tensor_release(node, tensor);
     if (entry->state != KEYED_ANSWERED) {
-        reply(node, message, MESSAGE_TAKEN, WEFT_OK, REASON_NONE);
+        keys_reply(node, message, MESSAGE_TAKEN, WEFT_OK, REASON_NONE);
         keyed_follow(node, slot, from);
         count_losses(node, slot, message->deputy.losses);
     } else if (!job_equal(entry->job, message->job)) { /* Or it was only late. */
-        reply(node, message, MESSAGE_TAKEN, WEFT_OK, REASON_NONE);
+        keys_reply(node, message, MESSAGE_TAKEN, WEFT_OK, REASON_NONE);
         keys_give(node, slot, from);
     }
 }
 
 static void depute(struct node *node, const struct message *message, uint32_t tensor)
 {
-    const uint32_t known = keys_find(node, message->deputy.key);
+    const uint32_t known = keyed_find_whole(node, message->deputy.key);
     if (known != POOL_NONE) {
         depute_known(node, known, message, tensor);
         return;
@@ -194,10 +186,10 @@ static void depute(struct node *node, const struct message *message, uint32_t te
     const struct keyed given = described(node, message, tensor);
     if (keyed_add(node, &given) == POOL_NONE) {
         tensor_release(node, tensor);
-        reply(node, message, MESSAGE_SETTLED, WEFT_REFUSED, REASON_FULL);
+        keys_reply(node, message, MESSAGE_SETTLED, WEFT_REFUSED, REASON_FULL);
         return;
     }
-    reply(node, message, MESSAGE_DEPUTED, WEFT_OK, REASON_NONE);
+    keys_reply(node, message, MESSAGE_DEPUTED, WEFT_OK, REASON_NONE);
 }
 
 /* A node asks for the answer of a request that is not known here: it is a job of this node. */
@@ -211,24 +203,24 @@ static void forward_new(struct node *node, const struct message *message, uint32
     const uint32_t slot = node->draining ? POOL_NONE : keyed_add(node, &given);
     if (slot == POOL_NONE) {
         const enum reason reason = node->draining ? REASON_DRAIN : REASON_FULL;
-        reply(node, message, MESSAGE_SETTLED, WEFT_REFUSED, reason);
+        keys_reply(node, message, MESSAGE_SETTLED, WEFT_REFUSED, reason);
         tensor_release(node, tensor);
         return;
     }
-    keys_adopt(node, slot, /* is_loss */ false);
+    keys_recall_all(node, slot);
 }
 
 static void forward(struct node *node, const struct message *message, uint32_t tensor)
 {
-    const uint32_t slot = keys_find(node, message->deputy.key);
+    const uint32_t slot = keyed_find_whole(node, message->deputy.key);
     if (slot == POOL_NONE) {
         forward_new(node, message, tensor);
         return;
     }
     struct keyed *entry = keyed_at(node, slot);
     tensor_release(node, tensor);
-    if (differs(entry, message)) {
-        reply(node, message, MESSAGE_SETTLED, WEFT_REFUSED, REASON_KEY_REUSED);
+    if (keyed_differs(entry, message)) {
+        keys_reply(node, message, MESSAGE_SETTLED, WEFT_REFUSED, REASON_KEY_REUSED);
         return;
     }
     if (entry->state == KEYED_ANSWERED) {
@@ -242,18 +234,20 @@ static void forward(struct node *node, const struct message *message, uint32_t t
     const bool is_first = keyed_first_but(node, entry->key, NODE_NONE) == node->id;
     if (entry->state == KEYED_DEPUTED && keyed_is_orphan(node, entry)) {
         keys_adopt(node, slot, /* is_loss */ true);
-    } else if (entry->state == KEYED_WAITING && (waits_for_it || is_first)) {
+    } else if (entry->state == KEYED_WAITING && !entry->is_recalled && (waits_for_it || is_first)) {
         keys_adopt(node, slot, /* is_loss */ false); /* Nodes must not wait for each other. */
     }
 }
 
 /* Whether the sender of @message may say how request @slot ends. */
-static bool may_settle(const struct node *node, uint32_t slot, const struct message *message)
+static bool may_settle(struct node *node, uint32_t slot, const struct message *message)
 {
     const struct keyed *entry = keyed_at(node, slot);
     switch ((enum keyed_state)entry->state) {
-    case KEYED_OWNED:
     case KEYED_WAITING:
+        return entry->deputy == message->from || keys_is_found(node, slot, message->from);
+    case KEYED_OWNED:
+    case KEYED_COPIED:
         return entry->deputy == message->from;
     case KEYED_DEPUTED:
         return entry->job.node == message->from && job_equal(entry->job, message->job);
@@ -337,6 +331,7 @@ static void deputed(struct node *node, const struct message *message)
     record->job = message->job;
     record->value = message->from;
     keyed_at(node, slot)->is_known = true;
+    keys_release_deputy(node, slot);
     if (job->client != CLIENT_NONE) {
         struct effect *effect = effect_add(node, EFFECT_ACCEPT);
         effect->accept.client = job->client;
@@ -346,10 +341,27 @@ static void deputed(struct node *node, const struct message *message)
     proceed(node, job_slot);
 }
 
+/* A node that was asked for a request has it; or its owner has another deputy than this node. */
+static void taken_elsewhere(struct node *node, const struct message *message)
+{
+    const uint32_t slot = keyed_find_job(node, message->job);
+    if (slot == POOL_NONE || keys_is_found(node, slot, message->from) ||
+        keyed_at(node, slot)->state != KEYED_DEPUTED || message->job.node != message->from) {
+        return;
+    }
+    if (keyed_is_wanted(keyed_at(node, slot))) {
+        keyed_wait(node, slot);
+        keys_ask(node, slot, message->from);
+    } else {
+        keyed_forget(node, slot);
+    }
+}
+
 static void taken(struct node *node, const struct message *message)
 {
     const uint32_t slot = find_of_deputy(node, message);
     if (slot == POOL_NONE) {
+        taken_elsewhere(node, message);
         return;
     }
     give_up(node, slot, message->from);
@@ -362,7 +374,8 @@ static void taken(struct node *node, const struct message *message)
 static void drop(struct node *node, uint32_t slot)
 {
     if (keyed_is_wanted(keyed_at(node, slot))) {
-        keys_adopt(node, slot, /* is_loss */ false);
+        keyed_wait(node, slot);
+        keys_recall_all(node, slot);
     } else {
         keyed_forget(node, slot);
     }
@@ -409,13 +422,15 @@ static void settled(struct node *node, const struct message *message)
         return;
     }
     struct keyed *entry = keyed_at(node, slot);
-    if (entry->state == KEYED_OWNED) {
+    if (entry->state == KEYED_COPIED) {
+        keyed_forget(node, slot);
+    } else if (entry->state == KEYED_OWNED) {
         if (status == WEFT_REFUSED) {
             decline(node, slot, reason);
         }
     } else if (status == WEFT_OK) { /* Too much for a deputy to keep. */
         if (keyed_is_wanted(entry)) {
-            entry->state = KEYED_WAITING;
+            keyed_wait(node, slot);
             keys_ask(node, slot, message->from);
         } else {
             keyed_forget(node, slot);
@@ -439,18 +454,27 @@ static void tried(struct node *node, const struct message *message)
     if (slot != POOL_NONE && keyed_at(node, slot)->state == KEYED_DEPUTED) {
         count_losses(node, slot, message->deputy.losses);
         keyed_at(node, slot)->touched_ns = now_ns(node);
-        reply(node, message, MESSAGE_DEPUTED, WEFT_OK, REASON_NONE);
+        keys_reply(node, message, MESSAGE_DEPUTED, WEFT_OK, REASON_NONE);
     }
 }
 
 void keys_message(struct node *node, const struct message *message)
 {
+    if (!node->keys.is_on || !request_key_is_set(message->deputy.key)) {
+        return;
+    }
     if (message->kind == MESSAGE_DEPUTED) {
         deputed(node, message);
     } else if (message->kind == MESSAGE_TAKEN) {
         taken(node, message);
     } else if (message->kind == MESSAGE_TRIED) {
         tried(node, message);
+    } else if (message->kind == MESSAGE_RECALL) {
+        keys_recalled(node, message);
+    } else if (message->kind == MESSAGE_UNKNOWN) {
+        keys_unknown(node, message);
+    } else if (message->kind == MESSAGE_KEEP) {
+        keys_keep(node, message);
     } else {
         settled(node, message);
     }
@@ -482,16 +506,6 @@ static bool lacks_deputy(const struct node *node, const struct keyed *entry)
            (entry->deputy != first || (first != NODE_NONE && keyed_has_lost_deputy(node, entry)));
 }
 
-static bool is_overdue(const struct node *node, const struct keyed *entry)
-{
-    return now_ns(node) - entry->touched_ns >= AUDIT_NS << entry->tries;
-}
-
-static void lose_patience(struct keyed *entry)
-{
-    entry->tries = (uint8_t)min_u32(entry->tries + 1u, KEYED_PATIENCE_SHIFT_MAX);
-}
-
 /*
  * Do what the loss of a node, or the silence of a deputy, means for request @slot. Whether there
  * was something to do.
@@ -509,11 +523,17 @@ static bool repair(struct node *node, uint32_t slot)
         proceed(node, jobs_find(node, entry->job)); /* If there is none to tell. */
         return true;
     }
-    if (entry->state == KEYED_OWNED && !entry->is_known && is_overdue(node, entry)) {
-        lose_patience(keyed_at(node, slot));
+    if (entry->state == KEYED_OWNED && !entry->is_known && keyed_is_overdue(node, entry)) {
+        keyed_lose_patience(keyed_at(node, slot));
         keys_tell_deputy(node, slot); /* What was said, or the answer to it, is lost. */
         placing_go_on(node, jobs_find(node, entry->job)); /* It has waited long enough. */
         return true;
+    }
+    if (entry->state == KEYED_ANSWERED) {
+        return keys_hand_over(node, slot);
+    }
+    if (entry->state == KEYED_WAITING && entry->is_recalled) {
+        return !is_full && keys_recall_repair(node, slot);
     }
     if (entry->state == KEYED_WAITING && keyed_has_lost_deputy(node, entry) && !is_full) {
         const uint32_t first = keyed_first_but(node, entry->key, NODE_NONE);
@@ -529,13 +549,15 @@ static bool repair(struct node *node, uint32_t slot)
 
 bool keys_repair(struct node *node)
 {
-    uint32_t next = node->keys.list.first;
-    while (next != POOL_NONE && node->repairs_left > 0) {
-        const uint32_t slot = next;
-        next = keyed_at(node, slot)->link.next;
+    uint32_t looked = 0;
+    while (node->keys.repair != POOL_NONE && node->repairs_left > 0 &&
+           looked < REPAIR_LOOKS_PER_STEP) {
+        const uint32_t slot = node->keys.repair;
+        node->keys.repair = keyed_at(node, slot)->link.next;
         node->repairs_left -= repair(node, slot) ? 1 : 0;
+        looked++;
     }
-    return node->repairs_left == 0;
+    return node->keys.repair != POOL_NONE;
 }
 
 void keys_returned(struct node *node, uint32_t peer)
@@ -558,42 +580,5 @@ void keys_returned(struct node *node, uint32_t peer)
                 keyed_follow(node, slot, peer);
             }
         }
-    }
-}
-
-/* Ask after request @slot of another node, which has been silent for long. */
-static void ask_after(struct node *node, uint32_t slot)
-{
-    struct keyed *entry = keyed_at(node, slot);
-    const struct message query = {
-        .kind = MESSAGE_QUERY, .job = entry->job, .workflow = entry->workflow};
-    lose_patience(entry);
-    if (entry->state == KEYED_DEPUTED && !keyed_is_orphan(node, entry)) {
-        entry->touched_ns = now_ns(node);
-        outbox_send(node, entry->job.node, &query);
-    } else if (entry->state == KEYED_WAITING && !keyed_has_lost_deputy(node, entry)) {
-        keys_ask(node, slot, entry->deputy);
-    }
-}
-
-void keys_audit(struct node *node)
-{
-    uint32_t next = node->keys.list.first;
-    while (next != POOL_NONE && audit_has_room(node, /* messages */ 4)) {
-        const uint32_t slot = next;
-        const struct keyed *entry = keyed_at(node, slot);
-        next = entry->link.next;
-        const int64_t silent_ns = now_ns(node) - entry->touched_ns;
-        if (entry->state == KEYED_ANSWERED && silent_ns >= ANSWER_KEPT_NS) {
-            keyed_forget(node, slot);
-        } else if (
-            (entry->state == KEYED_DEPUTED || entry->state == KEYED_WAITING) &&
-            is_overdue(node, entry)) {
-            ask_after(node, slot);
-        }
-    }
-    const uint32_t messages = REPAIRS_PER_STEP * 4 * node->catalogue->task_count_max;
-    if (!audit_has_room(node, messages) || keys_repair(node)) {
-        members_look_again(node); /* The rest in steps of its own. */
     }
 }

@@ -20,6 +20,7 @@ void keys_init(struct node *node, bool is_on)
 {
     node->keys.is_on = is_on;
     slot_list_init(&node->keys.list);
+    node->keys.repair = POOL_NONE;
     if (is_on) {
         map_init(&node->keys.by_key, 16);
         map_init(&node->keys.by_job, 16);
@@ -30,6 +31,16 @@ uint32_t keys_find(const struct node *node, struct request_key key)
 {
     const uint32_t slot = node->keys.is_on ? map_get(&node->keys.by_key, place_of(key)) : MAP_NONE;
     return slot != MAP_NONE && request_key_equal(keyed_at(node, slot)->key, key) ? slot : POOL_NONE;
+}
+
+uint32_t keyed_find_whole(struct node *node, struct request_key key)
+{
+    const uint32_t slot = keys_find(node, key);
+    if (slot != POOL_NONE && keyed_at(node, slot)->state == KEYED_COPIED) {
+        keyed_forget(node, slot);
+        return POOL_NONE;
+    }
+    return slot;
 }
 
 uint32_t keyed_find_job(const struct node *node, struct job_id job)
@@ -79,6 +90,9 @@ void keyed_forget(struct node *node, uint32_t slot)
     const struct keyed entry = *keyed_at(node, slot);
     (void)map_remove(&node->keys.by_key, place_of(entry.key));
     (void)map_remove(&node->keys.by_job, job_key(entry.job));
+    if (node->keys.repair == slot) {
+        node->keys.repair = entry.link.next;
+    }
     slot_list_remove(&node->keys.list, keyed_links(node), slot);
     pool_give(&node->pools->keyed, slot);
     node->keys.count--;
@@ -127,6 +141,17 @@ void keyed_rename(struct node *node, uint32_t slot, struct job_id job)
     (void)map_remove(&node->keys.by_job, job_key(entry->job));
     entry->job = job;
     map_put(&node->keys.by_job, job_key(job), slot);
+}
+
+void keyed_wait(struct node *node, uint32_t slot)
+{
+    struct keyed *entry = keyed_at(node, slot);
+    if (entry->client == CLIENT_NONE) {
+        entry->receipt = keys_receipt(node, job_edition(entry->job));
+    }
+    entry->state = KEYED_WAITING;
+    entry->is_recalled = false;
+    keyed_rename(node, slot, entry->receipt);
 }
 
 struct message keyed_settled(const struct keyed *entry, enum weft_status status, enum reason reason)

@@ -15,6 +15,9 @@ static inline struct keyed *keyed_at(const struct node *node, uint32_t slot)
 /* The slot of the request whose job is @job, or POOL_NONE. */
 uint32_t keyed_find_job(const struct node *node, struct job_id job);
 
+/* The slot of the request with @key, or POOL_NONE. One that is only copied in part is forgotten. */
+uint32_t keyed_find_whole(struct node *node, struct request_key key);
+
 /*
  * As @given, which becomes known; old answers make room for it. POOL_NONE if its key or job is too
  * much like another's, or there is no room.
@@ -26,6 +29,9 @@ void keyed_forget(struct node *node, uint32_t slot);
 
 /* The job of request @slot is @job from now on. */
 void keyed_rename(struct node *node, uint32_t slot, struct job_id job);
+
+/* Request @slot waits for another node from now on, under a name of this one. */
+void keyed_wait(struct node *node, uint32_t slot);
 
 /* The tensors that request @slot holds have changed. */
 void keyed_weigh(struct node *node, uint32_t slot);
@@ -63,6 +69,13 @@ bool keyed_is_orphan(const struct node *node, const struct keyed *entry);
 /* Whether the deputy of @entry, or the node that it asked, is lost or silent. */
 bool keyed_has_lost_deputy(const struct node *node, const struct keyed *entry);
 
+/* Whether @message is about another request than @entry, which has the same key. */
+static inline bool keyed_differs(const struct keyed *entry, const struct message *message)
+{
+    return entry->inputs_hash != message->deputy.inputs_hash ||
+           entry->workflow != message->workflow;
+}
+
 /* @status as messages have it. */
 static inline uint32_t status_code(enum weft_status status)
 {
@@ -73,6 +86,18 @@ static inline uint32_t status_code(enum weft_status status)
 static inline bool keyed_is_wanted(const struct keyed *entry)
 {
     return entry->client != CLIENT_NONE || entry->follower_count > 0;
+}
+
+/* Whether nothing was heard of @entry for as long as its patience lasts. */
+static inline bool keyed_is_overdue(const struct node *node, const struct keyed *entry)
+{
+    return now_ns(node) - entry->touched_ns >= AUDIT_NS << entry->tries;
+}
+
+/* It is asked after once more: the next time after twice as long. */
+static inline void keyed_lose_patience(struct keyed *entry)
+{
+    entry->tries = (uint8_t)min_u32(entry->tries + 1u, KEYED_PATIENCE_SHIFT_MAX);
 }
 
 #endif /* NODE_KEYS_TABLE_H */

@@ -23,6 +23,7 @@ static void forget_workers(struct node *node, uint32_t peer)
 static void lose(struct node *node, uint32_t peer)
 {
     trace(node, RECORD_NODE_LOST, REASON_NONE)->value = peer;
+    suspects_remove(&node->unmet, peer);
     forget_workers(node, peer);
     outbox_forget(node, peer);
     for (uint32_t i = 0; i < node->worker_count; i++) {
@@ -34,6 +35,7 @@ void members_look_again(struct node *node)
 {
     node->repair_job = node->job_list.first;
     node->repair_visit = node->visit_list.first;
+    node->keys.repair = node->keys.list.first;
     if (!node->repair_timer) {
         node->repair_timer = true;
         wake_at(node, now_ns(node), TIMER_REPAIR, WORKER_NONE);
@@ -157,10 +159,15 @@ static void suspect(struct node *node, uint32_t peer)
 void members_hint(struct node *node, uint32_t peer, enum peer_hint hint)
 {
     switch (hint) {
+    case PEER_UNMET:
+        suspects_add(&node->unmet, peer);
+        suspect(node, peer);
+        return;
     case PEER_BROKEN:
         suspect(node, peer);
         return;
     case PEER_RESTORED:
+        suspects_remove(&node->unmet, peer);
         suspects_remove(&node->view.suspects, peer);
         outbox_block(node, peer, /* blocked */ false);
         keys_returned(node, peer); /* What it owned may have been taken over. */
@@ -180,6 +187,12 @@ void members_returned(struct node *node)
 {
     node->return_timer = false;
     look_for_deputies(node);
+}
+
+void members_ready(struct node *node, uint32_t peer)
+{
+    outbox_block(node, peer, /* blocked */ false);
+    look_for_deputies(node); /* Answers may wait to be handed over. */
 }
 
 void members_repair(struct node *node)

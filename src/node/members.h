@@ -29,6 +29,9 @@ ATTR_COLD void members_returned(struct node *node);
 /* The time of the first silence that is to be looked at has come. */
 ATTR_COLD void members_listen(struct node *node);
 
+/* Messages for @peer flow again. */
+ATTR_COLD void members_ready(struct node *node, uint32_t peer);
+
 /* Something may have been lost: look at all jobs and visits, in steps of their own. */
 ATTR_COLD void members_look_again(struct node *node);
 

@@ -92,6 +92,17 @@ static uint32_t most_sinks(const struct catalogue *catalogue)
     return most;
 }
 
+/* Room for what is known of each of @node_count nodes. */
+static void know_peers(struct node *node, struct arena *arena, uint32_t node_count)
+{
+    const size_t set_bytes = bitset_words(node_count) * sizeof(uint64_t);
+    node->view.suspects.bits = arena_alloc(arena, set_bytes);
+    node->view.far.bits = arena_alloc(arena, set_bytes);
+    node->blocked.bits = arena_alloc(arena, set_bytes);
+    node->unmet.bits = arena_alloc(arena, set_bytes);
+    node->broken_ns = arena_alloc(arena, node_count * sizeof(*node->broken_ns));
+}
+
 struct node *node_create(struct arena *arena, const struct node_options *options)
 {
     const struct fleet_node *spec = &options->fleet->nodes[options->node];
@@ -124,16 +135,12 @@ struct node *node_create(struct arena *arena, const struct node_options *options
         .board = options->board,
         .members = options->members,
     };
-    const size_t set_bytes = bitset_words(options->fleet->node_count) * sizeof(uint64_t);
-    node->view.suspects.bits = arena_alloc(arena, set_bytes);
-    node->view.far.bits = arena_alloc(arena, set_bytes);
+    know_peers(node, arena, options->fleet->node_count);
     node->view.cell_nodes = options->cell_nodes == 0 ? CELL_NODES : options->cell_nodes;
     if (!cells_are_alike(options->fleet)) {
         node->view.cell_nodes = UINT32_MAX;
     }
     (void)members_divide(node); /* No row has been shown yet. */
-    node->blocked.bits = arena_alloc(arena, set_bytes);
-    node->broken_ns = arena_alloc(arena, options->fleet->node_count * sizeof(*node->broken_ns));
     reservations_init(&node->view.reservations, &options->pools->reservations);
     keys_init(node, options->has_deputies);
     map_init(&node->jobs, 16);
@@ -392,7 +399,7 @@ static void apply(struct node *node, const struct event *event)
         on_tensor(node, event->message.message, event->message.tensor);
         return;
     case EVENT_SEND_READY:
-        outbox_block(node, event->peer.node, /* blocked */ false);
+        members_ready(node, event->peer.node);
         return;
     case EVENT_LOAD_DONE:
         cache_loaded(

@@ -137,6 +137,9 @@ bool node_knows(const struct node *node, struct request_key key);
 /* Whether the request with @key is this node's, or one that it is the deputy for. */
 bool node_answers_for(const struct node *node, struct request_key key);
 
+/* Whether the answer of the request with @key is kept here. */
+bool node_keeps(const struct node *node, struct request_key key);
+
 /* Whether a job of this node waits for nothing but what its deputy says: see message.is_quiet. */
 bool node_attends(const struct node *node);
 

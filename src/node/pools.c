@@ -80,7 +80,7 @@ static void prepare_steps(struct node_pools *pools)
 {
     const uint32_t tasks = STEPS_AHEAD * pools->step_tasks_max;
     (void)pool_reserve(&pools->jobs, STEPS_AHEAD); /* A full pool of jobs refuses requests. */
-    (void)pool_reserve(&pools->visits, STEPS_AHEAD * (REPAIRS_PER_STEP + 2));
+    (void)pool_reserve(&pools->visits, STEPS_AHEAD * VISITS_PER_STEP);
     (void)pool_reserve(&pools->tasks, tasks);
     (void)pool_reserve(&pools->inputs, tasks);
     (void)pool_reserve(&pools->tensors, STEPS_AHEAD * (BATCH_TASKS_MAX + 1));
@@ -127,7 +127,7 @@ void node_prepare(struct node *node)
         prepare_keys(node);
     }
     (void)map_reserve(&node->jobs, 2);
-    (void)map_reserve(&node->visits, REPAIRS_PER_STEP + 2);
+    (void)map_reserve(&node->visits, VISITS_PER_STEP);
 }
 
 void node_effects_init(

@@ -56,7 +56,7 @@ void causes_note_told(
     struct causes *causes, const struct message *message, const struct message_cause *told)
 {
     struct cause *cause = add(causes);
-    if (message->kind == MESSAGE_SETTLED) {
+    if (message_is_end(message->kind)) {
         cause->key = message->deputy.key;
     } else {
         cause->job = message->job;

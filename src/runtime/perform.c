@@ -107,7 +107,7 @@ static struct handle take_tensor(
 static const char *find_told(const struct runtime *runtime, const struct message *message)
 {
     const struct causes *causes = &runtime->causes;
-    if (message->kind != MESSAGE_SETTLED) {
+    if (!message_is_end(message->kind)) {
         return causes_find(causes, message->job, message->workflow, (enum reason)message->reason);
     }
     const struct message_deputy *deputy = &message->deputy;

@@ -97,6 +97,7 @@ static void on_peer(void *context, uint32_t peer, enum net_peer_state state)
         [NET_PEER_BROKEN] = PEER_BROKEN,
         [NET_PEER_RESTORED] = PEER_RESTORED,
         [NET_PEER_BLOCKED] = PEER_BLOCKED,
+        [NET_PEER_UNMET] = PEER_UNMET,
     };
     struct runtime *runtime = context;
     struct event event = {.kind = EVENT_PEER_HINT};

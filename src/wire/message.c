@@ -40,7 +40,9 @@ enum {
     HAS_LEARNT = 1 << 20,
     HAS_OFFER = 1 << 21, /* What is free where a task waits. */
 
-    ALWAYS = 1 << 22,
+    HAS_HASH = 1 << 22, /* Of the inputs of a request with a key. */
+
+    ALWAYS = 1 << 23,
     OF_TASK = HAS_JOB | HAS_TASK | HAS_WORKER | HAS_ATTEMPT,
 };
 
@@ -67,14 +69,17 @@ static const uint32_t kind_fields[MESSAGE_KINDS] = {
     [MESSAGE_ASK] = HAS_WORKER | HAS_ASKED,
     [MESSAGE_WARM] = HAS_WORKER | HAS_MODEL,
     [MESSAGE_SEEK] = OF_TASK,
-    [MESSAGE_DEPUTE] = HAS_JOB | HAS_KEY | HAS_REQUEST | HAS_LOSSES,
+    [MESSAGE_DEPUTE] = HAS_JOB | HAS_KEY | HAS_REQUEST | HAS_HASH | HAS_LOSSES,
     [MESSAGE_DEPUTED] = HAS_JOB | HAS_KEY | HAS_LOSSES,
     [MESSAGE_TAKEN] = HAS_JOB | HAS_KEY,
     [MESSAGE_TRIED] = HAS_JOB | HAS_KEY | HAS_LOSSES,
     [MESSAGE_SETTLED] = HAS_JOB | HAS_KEY | HAS_END,
-    [MESSAGE_FORWARD] = HAS_JOB | HAS_KEY | HAS_REQUEST | HAS_LOSSES,
+    [MESSAGE_FORWARD] = HAS_JOB | HAS_KEY | HAS_REQUEST | HAS_HASH | HAS_LOSSES,
     [MESSAGE_RESULT] = HAS_JOB | HAS_KEY | HAS_OUTPUT,
     [MESSAGE_LEARNT] = HAS_LEARNT,
+    [MESSAGE_RECALL] = HAS_JOB | HAS_KEY | HAS_HASH,
+    [MESSAGE_UNKNOWN] = HAS_JOB | HAS_KEY,
+    [MESSAGE_KEEP] = HAS_JOB | HAS_KEY | HAS_HASH | HAS_END,
 };
 
 /* One number of a message. @limit: it is below; 0: any. @specials: or among the last few. */
@@ -141,7 +146,7 @@ static const struct field fields[] = {
     {FIELD(HAS_REQUEST, deputy.firm, 1), .limit = 2},
     {FIELD(HAS_REQUEST, deputy.left_ns, 8), .is_duration = true},
     {FIELD(HAS_REQUEST, deputy.bytes, 8)},
-    {FIELD(HAS_REQUEST, deputy.inputs_hash, 8)},
+    {FIELD(HAS_HASH, deputy.inputs_hash, 8)},
     {FIELD(HAS_LOSSES, deputy.losses, 4)},
     {FIELD(HAS_OUTPUT, deputy.items, 4)},
     {FIELD(HAS_OUTPUT, deputy.bytes, 8)},
@@ -255,7 +260,7 @@ static void put_cause(struct bytes_writer *writer, const struct message_cause *c
 void message_set_cause(struct message *message, const struct message_cause *cause)
 {
     ASSERT(message_has_cause(message->kind));
-    if (message->kind == MESSAGE_SETTLED) {
+    if (message_is_end(message->kind)) {
         message->deputy.cause = *cause;
     } else {
         message->failure.cause = *cause;

@@ -52,6 +52,9 @@ enum message_kind {
     MESSAGE_FORWARD,     /* A client asks again: send the answer, or see to it. Tensor beside it. */
     MESSAGE_RESULT,      /* One output of the answer. Tensor beside it. */
     MESSAGE_LEARNT,      /* Between hosts: how long a model takes on a kind of device. */
+    MESSAGE_RECALL,      /* A client asks again, and the first in rank asks all: who knows of it? */
+    MESSAGE_UNKNOWN,     /* The answer to it if the receiver does not; else as to DEPUTE. */
+    MESSAGE_KEEP,        /* Keep this answer, too: how it ended. Its outputs follow, as RESULT. */
     MESSAGE_KINDS
 };
 
@@ -119,10 +122,10 @@ struct message_deputy {
     struct request_key key;
     uint32_t losses; /* Attempts that have failed, under this owner and those before it. */
     uint32_t sink;   /* RESULT: which output. */
-    uint32_t status; /* SETTLED: enum weft_status, without its sign. */
-    uint32_t reason; /* SETTLED: enum reason of the node. */
+    uint32_t status; /* SETTLED, KEEP: enum weft_status, without its sign. */
+    uint32_t reason; /* SETTLED, KEEP: enum reason of the node. */
     bool firm;
-    struct message_cause cause; /* SETTLED. */
+    struct message_cause cause; /* SETTLED, KEEP. */
 };
 
 /* Why a task cannot be run. */
@@ -150,7 +153,7 @@ struct message {
     union {
         struct message_work work;     /* INPUT, RESERVE, OFFER. */
         struct message_offer offer;   /* OFFER. */
-        struct message_deputy deputy; /* DEPUTE to RESULT. */
+        struct message_deputy deputy; /* DEPUTE to RESULT, RECALL to KEEP. */
         struct message_claim claim;
         struct message_outcome outcome; /* DECLINE, ENDED. */
         uint64_t asked;                 /* ASK: number of the claim. */
@@ -182,10 +185,16 @@ static inline uint32_t message_placement_count(const struct message *message)
     return message_has_placement(message->kind) ? message->work.placement_count : 0;
 }
 
+/* Whether messages of @kind say how a request with a key has ended. */
+static inline bool message_is_end(enum message_kind kind)
+{
+    return kind == MESSAGE_SETTLED || kind == MESSAGE_KEEP;
+}
+
 /* Whether messages of @kind have a cause, which may be empty. */
 static inline bool message_has_cause(enum message_kind kind)
 {
-    return kind == MESSAGE_FAILED || kind == MESSAGE_UNFIT || kind == MESSAGE_SETTLED;
+    return kind == MESSAGE_FAILED || kind == MESSAGE_UNFIT || message_is_end(kind);
 }
 
 /* The cause of @message. NULL if its kind has none. */
@@ -194,7 +203,7 @@ static inline const struct message_cause *message_cause(const struct message *me
     if (!message_has_cause(message->kind)) {
         return NULL;
     }
-    return message->kind == MESSAGE_SETTLED ? &message->deputy.cause : &message->failure.cause;
+    return message_is_end(message->kind) ? &message->deputy.cause : &message->failure.cause;
 }
 
 enum { MESSAGE_BYTES_MAX = 128 + 2 * 1024, MESSAGE_CAUSE_BYTES_MAX = 239 };

@@ -81,10 +81,11 @@ static void on_peer(void *context, uint32_t peer, enum net_peer_state state)
     assert_false(place->cluster->in_operation);
     switch (state) {
     case NET_PEER_BROKEN:
+    case NET_PEER_UNMET:
     case NET_PEER_RESTORED:
         assert_int_equal(place->is_broken[peer], state == NET_PEER_RESTORED);
-        place->is_broken[peer] = state == NET_PEER_BROKEN;
-        place->broken_count += state == NET_PEER_BROKEN;
+        place->is_broken[peer] = state != NET_PEER_RESTORED;
+        place->broken_count += state != NET_PEER_RESTORED;
         return;
     case NET_PEER_BLOCKED:
     case NET_PEER_READY:

@@ -77,20 +77,21 @@ class Folders(Cluster):
         return super().launch(name, *more, folder=self.folder_of(name), **options)
 
 
-def call(server, path, body=None, method="POST"):
+def call(server, path, body=None, method="POST", headers=None):
     connection = http.client.HTTPConnection(*server.address, timeout=LIMIT)
     try:
-        connection.request(method, path, body)
+        connection.request(method, path, body, headers or {})
         response = connection.getresponse()
         return response.status, response.read().decode()
     finally:
         connection.close()
 
 
-def ask(server):
+def ask(server, headers=None):
     """What three runs make of 1, or the text of a refusal."""
     given = {"name": "x", "datatype": "FP32", "shape": [1, WIDTH], "data": [1] * WIDTH}
-    status, text = call(server, "/v2/models/thrice/infer", json.dumps({"inputs": [given]}))
+    body = json.dumps({"inputs": [given]})
+    status, text = call(server, "/v2/models/thrice/infer", body, headers=headers)
     return json.loads(text)["outputs"][0]["data"][0] if status == 200 else f"{status} {text}"
 
 
@@ -223,6 +224,38 @@ class Versions(unittest.TestCase):
         own = Clients([self.nodes["a"]])  # It may be the last to hear that all have it.
         own.wait_for(2**TASKS)
         self.assertLessEqual(set(own.stop()[0]), {1, 2**TASKS})
+
+    def ask_for_all(self, node, kind, attempt=2):
+        """What @node answers for the same requests, each with its key."""
+        return {
+            ask(self.nodes[node], {"Idempotency-Key": f"{kind}-{i}", "weft-attempt": str(attempt)})
+            for i in range(12)
+        }
+
+    def test_answers_outlive_the_nodes_that_gave_them(self):
+        began = time.monotonic()
+        self.cluster.wait_until_connected("a", "b", "c")
+        for kind in ("asked", "handed", "kept"):
+            self.assertEqual(self.ask_for_all("a", kind, attempt=1), {1})
+        write_version(self.cluster.folder_of("b"), 2, scale(2))
+        status, text = self.load("b")
+        self.assertEqual(status, 200, text)
+        self.wait_for_edition(1)
+        self.cluster.drain("b")  # The deputy of some. Their owner lets c keep the answers, too.
+        for name in "ac":
+            self.nodes[name].logged('event="member lost" node=b')
+        got = [self.ask_for_all("c", "kept")]
+        self.cluster.launch("b")  # Again the first in rank for some, which it knows nothing of.
+        for name in "ac":
+            self.nodes[name].logged("event=member node=b incarnation=2")
+        got += [self.ask_for_all("b", "asked"), self.ask_for_all("c", "asked")]
+        self.cluster.drain("a")
+        self.nodes["c"].logged('event="member lost" node=a')
+        got += [self.ask_for_all(name, kind) for name in "bc" for kind in ("handed", "kept")]
+        self.assertEqual(ask(self.nodes["c"]), 2**TASKS)
+        if time.monotonic() - began > 50:
+            self.skipTest("the machine is too busy: answers are kept for a minute")
+        self.assertEqual(got, [{1}] * len(got))
 
 
 @unittest.skipUnless(LIBRARY.exists(), "there is no ONNX Runtime; see tools/fetch.sh")

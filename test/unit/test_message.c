@@ -93,21 +93,23 @@ static void draw_deputy(struct rng *rng, struct message_deputy *deputy)
 
 static bool has_key(enum message_kind kind)
 {
-    return kind >= MESSAGE_DEPUTE && kind <= MESSAGE_RESULT;
+    return (kind >= MESSAGE_DEPUTE && kind <= MESSAGE_RESULT) ||
+           (kind >= MESSAGE_RECALL && kind <= MESSAGE_KEEP);
 }
 
 static void expect_same_deputy(
     enum message_kind kind, const struct message_deputy *given, const struct message_deputy *read)
 {
     const bool is_request = kind == MESSAGE_DEPUTE || kind == MESSAGE_FORWARD;
-    const bool is_end = kind == MESSAGE_SETTLED;
+    const bool is_end = kind == MESSAGE_SETTLED || kind == MESSAGE_KEEP;
+    const bool has_hash = is_request || kind == MESSAGE_RECALL || kind == MESSAGE_KEEP;
     const bool has_losses = is_request || kind == MESSAGE_TRIED || kind == MESSAGE_DEPUTED;
     const bool has_tensor = message_has_tensor(kind);
     assert_true(request_key_equal(read->key, given->key));
     assert_int_equal(read->items, has_tensor ? given->items : 0);
     assert_int_equal(read->bytes, has_tensor ? given->bytes : 0);
     assert_int_equal(read->priority, is_request ? given->priority : 0);
-    assert_int_equal(read->inputs_hash, is_request ? given->inputs_hash : 0);
+    assert_int_equal(read->inputs_hash, has_hash ? given->inputs_hash : 0);
     assert_int_equal(read->left_ns, is_request ? given->left_ns : 0);
     assert_int_equal(read->firm, is_request && given->firm);
     assert_int_equal(read->losses, has_losses ? given->losses : 0);
@@ -339,7 +341,7 @@ static void the_bytes_of_a_message_are_written_down(ATTR_UNUSED void **state)
 {
     static const uint16_t two[] = {0x0102, PLACEMENT_UNBOUND};
     static const uint8_t expected[] = {
-        10,   0,                                        /* version, kind */
+        11,   0,                                        /* version, kind */
         0x04, 0x03, 0,    0,                            /* from */
         0x1b, 0x1a, 0,    0,                            /* its incarnation */
         0x1d, 0x1c, 0,    0,                            /* the receiver's */
