@@ -50,9 +50,9 @@ COLUMNS = {
         f"unit/{name}"
         for name in (
             "batch_failures", "board", "claims", "cuda_engine", "editions", "esg", "identity",
-            "inbox", "inspect", "keys", "links_fair", "load_failures", "membership", "message",
-            "need", "node", "outbox", "policy_fit", "pools", "refine", "reservations", "states",
-            "view",
+            "inbox", "inspect", "keys", "keys_recall", "links_fair", "load_failures", "membership",
+            "message", "need", "node", "outbox", "policy_fit", "pools", "refine", "reservations",
+            "states", "view",
         )
     ),
 }  # fmt: skip

@@ -448,6 +448,9 @@ const struct field scenario_fields[] = {
     {"deputies", FIELD_FLAG(struct scenario, has_deputies),
      .help = "clients give their requests keys and ask again when they lose their owner; owners "
              "tell a deputy of every request. Simulated only: servers of a cluster always do"},
+    {"asked_twice", FIELD_FLAG(struct scenario, is_asked_twice),
+     .help = "with `deputies`: every fourth client that has its answer asks any node once more "
+             "within two seconds, and must be given the same. Simulated only"},
     {"warmup", FIELD_FRACTION(struct scenario, warmup), .range = &share_range, .always = true,
      .fallback = "10%", .help = "the share of jobs that is not reported"},
     {"seeds", .read = read_seeds, .write = write_seeds, .fallback = "1",

@@ -49,6 +49,7 @@ struct scenario {
     double profile_error; /* How far the profile may be from the truth. */
     uint64_t jobs;        /* How many arrive. */
     bool has_deputies;    /* Requests survive their owners: node/keys.h. */
+    bool is_asked_twice;  /* With deputies: some clients ask once more for what they have. */
     double warmup;        /* The fraction of them that is not reported. */
     uint32_t seed_count;
     uint64_t seeds[SCENARIO_SEEDS_MAX];

@@ -195,6 +195,7 @@ bool run_simulate(
         .noise = scenario->noise,
         .profile_error = scenario->profile_error,
         .has_deputies = scenario->has_deputies,
+        .is_asked_twice = scenario->is_asked_twice,
         .fault_count = scenario->fault_count,
         .faults = scenario->faults,
         .fault_random_count = scenario->fault_random_count,

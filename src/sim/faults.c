@@ -29,6 +29,8 @@ void faults_start(struct sim *sim)
         const struct fault *fault = &sim->fault_list[i];
         schedule(sim, fault->at_ns, payload_of(TIMED_FAULT, 0, 0, i));
         sim->has_stops = sim->has_stops || fault->kind == FAULT_STOP;
+        sim->has_cuts =
+            sim->has_cuts || fault->kind == FAULT_PARTITION || fault->kind == FAULT_LOSS;
         partitions += fault->kind == FAULT_PARTITION ? 1 : 0;
         if (fault->for_ns > 0) {
             schedule(sim, fault->at_ns + fault->for_ns, payload_of(TIMED_FAULT_OVER, 0, 0, i));

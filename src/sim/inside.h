@@ -137,6 +137,7 @@ struct sim {
     struct poison poison;
     struct sim_editions *editions; /* NULL: there is but one edition. */
     bool has_stops;                /* Some node may stand still. */
+    bool has_cuts;                 /* Messages between nodes that live may be lost. */
     uint64_t handle;
     struct map tensors; /* Live ones, by handle, and where they are; only if checked. */
     uint64_t requests;

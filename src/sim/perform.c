@@ -10,8 +10,10 @@ static void finish_client(struct sim *sim, uint32_t node, const struct effect_an
     editions_check_answer(sim, answer);
     ASSERT(
         client->job.node == node); /* Answered by its owner, once: the slot is free after this. */
-    pool_give(&sim->clients, (uint32_t)answer->client);
-    sim->answered++;
+    if (!sim->options.has_deputies || !retries_answered(sim, (uint32_t)answer->client, answer)) {
+        pool_give(&sim->clients, (uint32_t)answer->client);
+        sim->answered++;
+    }
     for (uint32_t i = 0; i < answer->output_count && !answer->is_kept; i++) {
         sim_drop_tensor(sim, node, answer->outputs[i]); /* The client has it. */
     }

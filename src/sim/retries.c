@@ -1,8 +1,11 @@
 #include "sim/retries.h"
 
 #include "base/hash.h"
+#include "sim/editions.h"
 
 #define RETRY_NS (100 * NS_PER_MS) /* Between two tries of a client that finds no node. */
+
+enum { AGAIN_EVERY = 4, AGAIN_MS_MAX = 2000 }; /* Who asks once more, and when at the latest. */
 
 static struct keyed_client *keyed_at(const struct sim *sim, uint32_t slot)
 {
@@ -28,6 +31,7 @@ void retries_begin(struct sim *sim, uint32_t slot, const struct arrival *arrival
     keyed->items = arrival->items;
     keyed->deputy = NODE_NONE;
     keyed->has_asked = false;
+    keyed->is_again = false;
     struct poison *poison = &sim->poison;
     if (poison->fault != NULL && !poison->has_come && arrival->workflow == poison->fault->victim) {
         poison->has_come = true;
@@ -64,6 +68,57 @@ bool retries_is_away(const struct sim *sim, uint32_t slot)
     return sim->options.has_deputies && keyed_at(sim, slot)->retry_ns != 0;
 }
 
+/*
+ * A member that keeps the answer of client @slot, and that all others can reach as long as it
+ * lives. NODE_NONE: there is none, or that cannot be said.
+ */
+static uint32_t find_keeper(const struct sim *sim, uint32_t slot)
+{
+    if (!sim->options.check || sim->has_cuts || sim->has_stops) {
+        return NODE_NONE;
+    }
+    for (uint32_t i = 0; i < sim->options.fleet->node_count; i++) {
+        if (sim->nodes[i].node != NULL && members_is_up(sim->members, i) &&
+            node_keeps(sim->nodes[i].node, retries_key(sim, slot))) {
+            return i;
+        }
+    }
+    return NODE_NONE;
+}
+
+/* Whether the answer that @keyed, in slot @slot, has asked for once more is still kept. */
+static bool is_kept(const struct sim *sim, uint32_t slot)
+{
+    const struct keyed_client *keyed = keyed_at(sim, slot);
+    const struct sim_node *keeper = keyed->keeper == NODE_NONE ? NULL : &sim->nodes[keyed->keeper];
+    return keeper != NULL && keeper->node != NULL &&
+           keeper->incarnation == keyed->keeper_incarnation &&
+           node_keeps(keeper->node, retries_key(sim, slot));
+}
+
+bool retries_answered(struct sim *sim, uint32_t slot, const struct effect_answer *answer)
+{
+    struct keyed_client *keyed = keyed_at(sim, slot);
+    const uint32_t made = answer->output_count > 0 ? editions_made(sim, answer->outputs[0]) : 0;
+    if (keyed->is_again) {
+        ASSERT(
+            answer->status == WEFT_REFUSED || !is_kept(sim, slot) ||
+            (answer->status == WEFT_OK && made == keyed->made));
+        return false;
+    }
+    if (!sim->options.is_asked_twice || answer->status != WEFT_OK ||
+        keyed->client.number % AGAIN_EVERY != 0) {
+        return false;
+    }
+    keyed->client.hangs_up_ns = 0;
+    keyed->deputy = NODE_NONE;
+    keyed->is_again = true;
+    keyed->made = made;
+    const uint32_t after_ms = rng_below(&sim->retries, AGAIN_MS_MAX);
+    retries_leave(sim, slot, NODE_NONE, after_ms * NS_PER_MS);
+    return true;
+}
+
 void retries_again(struct sim *sim, uint32_t slot, uint32_t wanted)
 {
     struct keyed_client *keyed = keyed_at(sim, slot);
@@ -89,6 +144,10 @@ void retries_again(struct sim *sim, uint32_t slot, uint32_t wanted)
     const struct arrival arrival = {.workflow = keyed->client.workflow, .items = keyed->items};
     keyed->retry_ns = 0;
     keyed->has_asked = true;
+    keyed->keeper = keyed->is_again ? find_keeper(sim, slot) : NODE_NONE;
+    if (keyed->keeper != NODE_NONE) {
+        keyed->keeper_incarnation = sim->nodes[keyed->keeper].incarnation;
+    }
     sim_ask(sim, slot, node, &arrival);
 }
 
@@ -105,10 +164,24 @@ static void check_taken_over(const struct sim *sim, const struct record *record)
     }
 }
 
+/* What was answered does not run again, as long as a node keeps the answer. */
+static void check_new(const struct sim *sim, const struct record *record)
+{
+    for (uint32_t slot = 0; slot < sim->clients.capacity; slot++) {
+        ASSERT(
+            !pool_is_taken(&sim->clients, slot) || !keyed_at(sim, slot)->is_again ||
+            retries_is_away(sim, slot) || !is_kept(sim, slot) ||
+            !node_owns(sim->nodes[record->node].node, record->job, retries_key(sim, slot)));
+    }
+}
+
 void retries_note(struct sim *sim, const struct record *record)
 {
     const uint64_t key = job_key(record->job);
     if (record->kind == RECORD_ARRIVED) {
+        if (sim->options.check && sim->options.is_asked_twice) {
+            check_new(sim, record);
+        }
         (void)pool_reserve(&sim->open_jobs, 1);
         (void)map_reserve(&sim->open_slots, 1);
         const uint32_t slot = pool_take_raw(&sim->open_jobs);

@@ -15,6 +15,10 @@ struct keyed_client {
     uint32_t deputy_incarnation;
     uint32_t edition; /* That the job names which its deputy knows of. */
     bool has_asked;
+    bool is_again;   /* It was answered, and asks once more. */
+    uint32_t made;   /* Then: what made the answer, as editions_made() says; */
+    uint32_t keeper; /* a node that keeps it; NODE_NONE: there may be none, or out of reach. */
+    uint32_t keeper_incarnation;
 };
 
 /* A job that has arrived and not ended, where clients have keys: none may wait for it. */
@@ -31,6 +35,8 @@ void retries_accepted(struct sim *sim, uint32_t slot, struct job_id job, uint32_
 /* Client @slot asks again, @after_ns from now: @node, or with NODE_NONE any. */
 void retries_leave(struct sim *sim, uint32_t slot, uint32_t node, int64_t after_ns);
 void retries_again(struct sim *sim, uint32_t slot, uint32_t node);
+/* Client @slot is answered by @node. Whether it will ask once more, and must not be forgotten. */
+bool retries_answered(struct sim *sim, uint32_t slot, const struct effect_answer *answer);
 /* A record that may be of the beginning or the end of a job. */
 void retries_note(struct sim *sim, const struct record *record);
 /* @node is gone, and with it its jobs, whether a client waits for them or not. */

@@ -650,6 +650,8 @@ void swarm_draw(struct swarm *swarm, uint64_t seed)
     const bool is_slow = draw_slow_links(swarm, seed);
     struct rng deputies = rng_stream(seed, RNG_TEST, 11);
     swarm->options.has_deputies = draw(&deputies, 0, 2) == 0;
+    struct rng twice = rng_stream(seed, RNG_TEST, 19);
+    swarm->options.is_asked_twice = draw(&twice, 0, 1) == 0;
     if (!is_slow) { /* There, a job does not wait until its deputy has got the inputs. */
         draw_poison(swarm, seed);
     }
@@ -678,6 +680,7 @@ struct scenario *swarm_to_scenario(struct swarm *swarm)
     scenario->rows.cache_ns = options->row_cache_ns;
     scenario->noise = options->noise;
     scenario->has_deputies = options->has_deputies;
+    scenario->is_asked_twice = options->is_asked_twice;
     scenario->jobs = options->jobs;
     scenario->warmup = options->warmup;
     scenario->seed_count = 1;

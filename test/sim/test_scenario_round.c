@@ -39,6 +39,7 @@ static uint64_t trace_hash(const struct scenario *scenario)
         .row_cache_ns = scenario->rows.cache_ns,
         .noise = scenario->noise,
         .has_deputies = scenario->has_deputies,
+        .is_asked_twice = scenario->is_asked_twice,
         .fault_count = scenario->fault_count,
         .faults = scenario->faults,
         .fault_random_count = scenario->fault_random_count,
