@@ -350,6 +350,9 @@ static void jobs_that_waited_for_a_deputy_go_on_a_few_at_a_time(void **state)
         lone.key.words[0]++;
         if (keyed_first_but(lone.node, lone.key, NODE_NONE) == 0) {
             (void)lone_request(&lone, FLOW_A);
+            const struct job_id receipt = keyed_at(lone.node, keys_find(lone.node, lone.key))->job;
+            say(&lone, MESSAGE_UNKNOWN, receipt, 1);
+            say(&lone, MESSAGE_UNKNOWN, receipt, 2);
         }
     }
     assert_int_equal(node_counts(lone.node).visits, 0);

@@ -137,12 +137,14 @@ static void a_member_that_was_not_reached_yet_is_asked_when_it_is(ATTR_UNUSED vo
         assert_int_equal(lone_sent_count(&lone, 1, MESSAGE_RECALL), 0);
         assert_int_equal(node_counts(lone.node).jobs, 0);
         lone_hint(&lone, 2, PEER_RESTORED);
+        assert_true(lone_timer(&lone, TIMER_RETURN));
         assert_true(lone_timer(&lone, TIMER_REPAIR));
         assert_int_equal(lone_sent_count(&lone, 2, MESSAGE_RECALL), 1);
         say(&lone, MESSAGE_UNKNOWN, 2);
         assert_int_equal(node_counts(lone.node).jobs, 0);
         if (comes == 1) {
             lone_hint(&lone, 1, PEER_RESTORED);
+            assert_true(lone_timer(&lone, TIMER_RETURN));
             assert_true(lone_timer(&lone, TIMER_REPAIR));
             assert_int_equal(lone_sent_count(&lone, 1, MESSAGE_RECALL), 1);
             say(&lone, MESSAGE_UNKNOWN, 1);
@@ -255,6 +257,7 @@ static void nothing_is_handed_to_a_node_that_is_blocked(ATTR_UNUSED void **state
     assert_true(lone_timer(&lone, TIMER_REPAIR));
     assert_int_equal(entry_of(&lone)->deputy, 1);
     lone_hint(&lone, 2, PEER_RESTORED);
+    assert_true(lone_timer(&lone, TIMER_RETURN));
     assert_true(lone_timer(&lone, TIMER_REPAIR));
     assert_int_equal(lone_sent_count(&lone, 2, MESSAGE_KEEP), 1);
     lone_close(&lone);
