@@ -38,7 +38,7 @@ enum fake_cuda_fault {
  * A file: for each graph that runs, a line with its processors, as bits; 0: the whole device. The
  * same behind a + when it is made, and a line with a - when it is destroyed. For each input that it
  * reads a line: `own`, if the last row lies in memory of the driver, or `there`, if it lies in
- * memory that was registered.
+ * memory that was registered. For each output `out own` or `out there`: where it is copied to.
  */
 #define FAKE_RUNS "WEFT_FAKE_RUNS"
 

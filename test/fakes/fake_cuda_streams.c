@@ -51,6 +51,17 @@ struct copy {
     uint64_t bytes;
 };
 
+/* A line for the file of FAKE_RUNS: fake_cuda.h. */
+static void note(const char *line)
+{
+    const char *path = getenv(FAKE_RUNS);
+    FILE *file = path == NULL ? NULL : fopen(path, "a");
+    if (file != NULL) {
+        (void)fputs(line, file);
+        (void)fclose(file);
+    }
+}
+
 static void run_copy_in(void *stream, const void *arguments)
 {
     struct copy copy;
@@ -70,6 +81,7 @@ static void run_copy_out(void *stream, const void *arguments)
     memcpy(&copy, arguments, sizeof(copy));
     if (fake_cuda_touch(copy.from, copy.bytes) == 0) {
         memcpy((void *)(uintptr_t)copy.to, (const void *)(uintptr_t)copy.from, copy.bytes);
+        note(find_range(RANGE_HOST, copy.to, copy.bytes) != NULL ? "out own\n" : "out there\n");
     }
 }
 
@@ -81,17 +93,6 @@ struct gather {
     unsigned threads;
     unsigned grid;
 };
-
-/* A line for the file of FAKE_RUNS: fake_cuda.h. */
-static void note(const char *line)
-{
-    const char *path = getenv(FAKE_RUNS);
-    FILE *file = path == NULL ? NULL : fopen(path, "a");
-    if (file != NULL) {
-        (void)fputs(line, file);
-        (void)fclose(file);
-    }
-}
 
 /* What the table points at must be pinned when the kernel runs. */
 static void run_gather(void *stream, const void *arguments)
