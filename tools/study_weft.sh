@@ -4,19 +4,21 @@
 # usage: study_weft.sh [--list] TABLE...
 #
 # TABLE is compass, forks, esg, overload, nona, combined, compositions, robustness, ablation,
-# small, haste or all. Prints what `weft compare` prints. With --list it prints the commands
-# instead, one in a line, for a machine with many processors:
+# small, haste or all. Prints Markdown (tools/study_weft_table.py). What has run is kept in
+# build/kept (tools/kept.py): a table that was interrupted goes on where it was. With --list it
+# prints the commands instead, one in a line, for a machine with many processors:
 #
 #     tools/study_weft.sh --list all | xargs -d '\n' -P16 -I@ bash -c @
 #
 # Settings, in the environment: WEFT (build/weft); SEEDS (201..216); FOLDER for the scenarios that
-# are made (a new one in /tmp); TRACES, a folder of traces for Compass's workload, if there are any.
+# are made (build/kept/scenarios); TRACES, a folder of traces for Compass's workload, if there are
+# any; and those of tools/kept.py.
 set -eu
 cd "$(dirname "$0")/.."
 
 weft=${WEFT:-build/weft}
 seeds=${SEEDS:-201..216}
-folder=${FOLDER:-$(mktemp -d)}
+folder=${FOLDER:-build/kept/scenarios}
 is_list=
 if [ "${1:-}" = --list ]; then
   is_list=1
@@ -40,8 +42,8 @@ table() {
     if [ -n "$is_list" ]; then
       echo "echo '## $name'; $(printf '%q ' "${command[@]}" --parallel 1)"
     else
-      echo "## $name"
-      "${command[@]}"
+      printf '%s\t' "$name" "$scenario" "$rate" "$policies" "$@"
+      printf -- '--set\tseeds=%s\n' "$seeds"
     fi
   done
 }
@@ -63,9 +65,11 @@ compass() {
     table compass-arrivals "scenarios/compass/$each.yaml" - "$some"
   done
   for each in ${TRACES:+"$TRACES"/*.csv}; do
-    made=scenarios/compass/made-$(basename "$each" .csv).yaml
-    sed "s|trace: trace.csv|trace: $(realpath "$each")|" scenarios/compass/trace.yaml >"$made"
-    table compass-arrivals "$made" - "$some"
+    made=$folder/compass/$(basename "$each" .csv).yaml
+    cp -r scenarios/compass "$folder"
+    sed "s|trace: trace.csv|trace: $(realpath "$each"), rate: 3/s|" scenarios/compass/trace.yaml \
+      >"$made"
+    table compass-arrivals "$made" - "$some" --jobs 4000
   done
 }
 
@@ -239,14 +243,25 @@ all() {
     combined && compositions
 }
 
+# make TABLE...: what belongs to each table.
+make() {
+  local name
+  for name in "$@"; do
+    case $name in
+    compass | forks | esg | overload | nona | small | robustness | ablation | combined) "$name" ;;
+    compositions | haste | all) "$name" ;;
+    *)
+      echo "study_weft.sh: no table '$name'" >&2
+      return 2
+      ;;
+    esac
+  done
+}
+
 mkdir -p "$folder"
-for name in "$@"; do
-  case $name in
-  compass | forks | esg | overload | nona | small | robustness | ablation | combined) "$name" ;;
-  compositions | haste | all) "$name" ;;
-  *)
-    echo "study_weft.sh: no table '$name'" >&2
-    exit 2
-    ;;
-  esac
-done
+if [ -n "$is_list" ]; then
+  make "$@"
+else
+  list=$(make "$@")
+  WEFT=$weft tools/study_weft_table.py <<<"$list"
+fi

@@ -8,8 +8,8 @@ profile without their scatter, or a lucky run could pass the bound. Jobs of the 
 neither here nor there. Prints Markdown: of what is offered, the per cent that the bound allows, and
 that policies meet; in brackets as a share of the bound.
 
-Settings, in the environment: WEFT (build/weft); SEEDS (201..204); JOBS (2000); TRACES, a folder
-with traces of requests for `azure`.
+Settings, in the environment: those of tools/kept.py; SEEDS (201..204); JOBS (2000); TRACES, a
+folder with traces of requests for `azure`.
 """
 
 import itertools
@@ -22,11 +22,11 @@ import sys
 import tempfile
 
 import combined as workloads
+import kept
 import weft_bound
 import yaml
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-WEFT = os.environ.get("WEFT", "build/weft")
 SEEDS = os.environ.get("SEEDS", "201..204")
 JOBS = int(os.environ.get("JOBS", "2000"))
 TRACES = os.environ.get("TRACES")
@@ -94,7 +94,7 @@ def workflows_of(scenario, profile):
 def arrivals_of(path, seed):
     """(Seconds, workflow) of the jobs that are counted, as the simulator draws them."""
     trace = path.with_suffix(".trace.jsonl")
-    command = [WEFT, "sim", str(path), "--policy", "weft", "--seed", str(seed), "--brief"]
+    command = [kept.WEFT, "sim", str(path), "--policy", "weft", "--seed", str(seed), "--brief"]
     subprocess.run([*command, "--trace", str(trace)], stdout=subprocess.DEVNULL, check=True)
     arrivals = []
     with open(trace, encoding="utf-8") as lines:
@@ -124,14 +124,10 @@ def bound_of(path, scenario, profile):
 
 def met_of(path):
     """By policy: the mean share met."""
-    command = [WEFT, "compare", str(path), "--policies", ";".join(POLICIES.values()), "--json"]
-    done = subprocess.run(
-        [*command, "--parallel", "1"], stdout=subprocess.PIPE, text=True, check=False
-    )
-    rates = {policy: [] for policy in POLICIES.values()}
-    for run in json.loads(done.stdout)["runs"]:
-        rates[run["policy"]].append(run["slo_hit_rate"])
-    return [sum(all) / len(all) if all else None for all in rates.values()]
+    found = [
+        [run["slo_hit_rate"] for run in kept.compare(path, policy)] for policy in POLICIES.values()
+    ]
+    return [sum(all) / len(all) if all else None for all in found]
 
 
 def print_row(folder, title, source, arrivals):
@@ -147,7 +143,8 @@ def print_row(folder, title, source, arrivals):
     scenario.pop("profile_error", None)
     path = folder / "exact.json"
     path.write_text(json.dumps(scenario), encoding="utf-8")
-    most = bound_of(path, scenario, profile)
+    name = kept.key(path, "bound", [])
+    most = kept.remember(name, lambda: bound_of(path, scenario, profile))
     cells = [
         "-" if each is None else f"{100 * each:.1f} ({each / most:.2f})" for each in met_of(path)
     ]

@@ -9,20 +9,19 @@ as `weft compare` has them in SLO % and WORST %; and at the whole rate, where no
 the deadlines met by the first workflow and by the others, without a priority and with one of
 the first.
 
-Settings, in the environment: WEFT (build/weft); SEEDS (201..204) and JOBS (1000).
+Settings, in the environment: those of tools/kept.py; SEEDS (201..204) and JOBS (1000).
 """
 
 import json
 import os
 import pathlib
-import subprocess
 import sys
 import tempfile
 
 import combined
+import kept
 import yaml
 
-WEFT = os.environ.get("WEFT", "build/weft")
 SEEDS = os.environ.get("SEEDS", "201..204")
 JOBS = os.environ.get("JOBS", "1000")
 POLICIES = ("esg", "place=compass,order=esg,dispatch=esg,cache=compass", "weft")
@@ -33,13 +32,8 @@ def runs(path, share):
     """By policy: what the runs say, at @share of the rate that the scenario names."""
     scenario = yaml.safe_load(path.read_text(encoding="utf-8"))
     rate = share * float(scenario["arrivals"]["rate"].removesuffix("/s"))
-    command = [WEFT, "compare", str(path), "--policies", ";".join(POLICIES), "--json"]
-    command += ["--rates", f"{rate:.3f}", "--set", f"seeds={SEEDS}", "--jobs", JOBS]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-    found = {policy: [] for policy in POLICIES}
-    for run in json.loads(done.stdout)["runs"]:
-        found[run["policy"]].append(run)
-    return found
+    options = ["--rates", f"{rate:.3f}", "--set", f"seeds={SEEDS}", "--jobs", JOBS]
+    return {policy: kept.compare(path, policy, *options) for policy in POLICIES}
 
 
 def mean(values):

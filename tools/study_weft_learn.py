@@ -10,20 +10,19 @@ model by anything between a half and two, or of everything. Prints Markdown: the
 per cent, for each policy in the first and in the last quarter of the run, and the mean latency in
 ms in the last.
 
-Settings, in the environment: WEFT (build/weft); SEEDS (301..308); JOBS (2000); SHARE (0.4).
+Settings, in the environment: those of tools/kept.py; SEEDS (301..308); JOBS (2000); SHARE (0.4).
 """
 
 import json
 import os
 import pathlib
 import random
-import subprocess
 import sys
 import tempfile
 
 import combined
+import kept
 
-WEFT = os.environ.get("WEFT", "build/weft")
 SEEDS = os.environ.get("SEEDS", "301..308")
 JOBS = int(os.environ.get("JOBS", "2000"))
 SHARE = float(os.environ.get("SHARE", "0.4"))
@@ -98,17 +97,15 @@ def met_after(path, warmup):
     By policy, as means over the seeds: how many of the jobs after the first @warmup of them met
     their deadlines, and their mean latency in ms. None where no run ended.
     """
-    command = [WEFT, "compare", str(path), "--policies", ";".join(POLICIES), "--json"]
-    command += ["--warmup", f"{warmup}", "--jobs", str(JOBS), "--parallel", "1"]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
-    found = {policy: [] for policy in POLICIES}
-    for run in json.loads(done.stdout)["runs"]:
-        hits = run["slo_hit_rate"] * (JOBS - run["warmup_jobs"])
-        found[run["policy"]].append((hits, run["latency_ms"]["mean"] or 0.0))
-    return {
-        policy: [sum(each) / len(each) for each in zip(*all)] or None
-        for policy, all in found.items()
-    }
+    options = ["--warmup", f"{warmup}", "--jobs", str(JOBS)]
+    found = {}
+    for policy in POLICIES:
+        rows = [
+            (run["slo_hit_rate"] * (JOBS - run["warmup_jobs"]), run["latency_ms"]["mean"] or 0.0)
+            for run in kept.compare(path, policy, *options)
+        ]
+        found[policy] = [sum(each) / len(each) for each in zip(*rows)] or None
+    return found
 
 
 def quarters(path):

@@ -7,20 +7,18 @@ Workloads are those of seed 3 of scenarios/combined/generate.py: by default `mem
 share devices of one kind, and `whole`, on whole devices of two kinds, at 0.6 of the rates that
 they name. Prints Markdown: the deadlines met in per cent, of all policies on the same seeds.
 
-Settings, in the environment: WEFT (build/weft); SEEDS (301..308); JOBS (2000).
+Settings, in the environment: those of tools/kept.py; SEEDS (301..308); JOBS (2000).
 """
 
-import json
 import os
 import pathlib
-import subprocess
 import sys
 import tempfile
 
 import combined
+import kept
 import yaml
 
-WEFT = os.environ.get("WEFT", "build/weft")
 SEEDS = os.environ.get("SEEDS", "301..308")
 JOBS = int(os.environ.get("JOBS", "2000"))
 SHARE = 0.6
@@ -88,12 +86,8 @@ TROUBLES = {
 
 def met(path):
     """By policy: the mean share of deadlines met, as text."""
-    command = [WEFT, "compare", str(path), "--policies", ";".join(POLICIES), "--json"]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
-    rates = {policy: [] for policy in POLICIES}
-    for run in json.loads(done.stdout)["runs"]:
-        rates[run["policy"]].append(run["slo_hit_rate"])
-    return [f"{100 * sum(all) / len(all):.1f}" if all else "-" for all in rates.values()]
+    found = [[run["slo_hit_rate"] for run in kept.compare(path, policy)] for policy in POLICIES]
+    return [f"{100 * sum(all) / len(all):.1f}" if all else "-" for all in found]
 
 
 def main():

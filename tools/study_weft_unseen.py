@@ -10,8 +10,8 @@ order and a cache policy, and all policies alone, run once; the best of them the
 of the others, with the difference and half of its 95 % interval, paired by seed, and then mean
 latencies in ms, which tell where all are in time.
 
-Settings, in the environment: WEFT (build/weft); FIRST, the seed of the first round (401), and JOBS
-of it (300); SEEDS (501..508) and JOBS_MORE (1000) of the second; SHORT, a file in which
+Settings, in the environment: those of tools/kept.py; FIRST, the seed of the first round (401), and
+JOBS of it (300); SEEDS (501..508) and JOBS_MORE (1000) of the second; SHORT, a file in which
 the best of the first round are kept, and from which they are taken if it has them.
 """
 
@@ -21,14 +21,13 @@ import math
 import os
 import pathlib
 import re
-import statistics
-import subprocess
 import sys
 import tempfile
 
 import combined
+import kept
+from study import interval
 
-WEFT = os.environ.get("WEFT", "build/weft")
 FIRST = os.environ.get("FIRST", "401")
 JOBS = os.environ.get("JOBS", "300")
 SEEDS = os.environ.get("SEEDS", "501..508")
@@ -36,7 +35,6 @@ JOBS_MORE = os.environ.get("JOBS_MORE", "1000")
 SHORT = os.environ.get("SHORT")
 SHARES = (0.2, 0.6, 1.0)
 BEST = 5
-AT_ONCE = 16  # Policies that one command is given.
 PLACES = (
     "compass nona heft jit least-work po2 hash fifo fair expert opportunistic weft".split() + [""]
 )
@@ -44,7 +42,6 @@ DISPATCHES = ("esg", "first-fit", "infless", "fast-gshare", "orion", "aquatope",
 ORDERS = ("edf", "esg", "weft", "")
 CACHES = ("compass", "")
 SLOW = ("nona", "orion", "aquatope")  # They plan for up to a second: one order and cache each.
-STUDENT = {1: 12.71, 2: 4.3, 3: 3.18, 4: 2.78, 5: 2.57, 6: 2.45, 7: 2.36, 11: 2.2, 15: 2.13}
 
 
 def compositions():
@@ -64,18 +61,14 @@ def compositions():
 
 def runs(path, rate, policies, seeds, jobs):
     """By policy: (SLOs met, mean latency) of each seed; what died has none."""
-    result = {policy: {} for policy in policies}
-    for first in range(0, len(policies), AT_ONCE):
-        some = ";".join(policies[first : first + AT_ONCE])
-        command = [WEFT, "compare", str(path), "--policies", some, "--json", "--parallel", "1"]
-        command += ["--rates", f"{rate:.2f}", "--set", f"seeds={seeds}", "--jobs", jobs]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if not done.stdout:
-            sys.exit(done.stderr)
-        for run in json.loads(done.stdout)["runs"]:
-            latency = run["latency_ms"]["mean"]
-            result[run["policy"]][run["seed"]] = (run["slo_hit_rate"] or 0.0, latency or math.inf)
-    return result
+    options = ["--rates", f"{rate:.2f}", "--set", f"seeds={seeds}", "--jobs", jobs]
+    return {
+        policy: {
+            run["seed"]: (run["slo_hit_rate"] or 0.0, run["latency_ms"]["mean"] or math.inf)
+            for run in kept.compare(path, policy, *options)
+        }
+        for policy in policies
+    }
 
 
 def shortlist(path, rate, known, key):
@@ -95,10 +88,7 @@ def shortlist(path, rate, known, key):
 def difference(ours, theirs):
     """Mean and half of the 95 % interval, in points, over the seeds that both have."""
     gaps = [100 * (ours[seed][0] - theirs[seed][0]) for seed in ours if seed in theirs]
-    if len(gaps) < 2:
-        return (gaps or [math.nan])[0], math.nan
-    half = STUDENT.get(len(gaps) - 1, 2.0) * statistics.stdev(gaps) / math.sqrt(len(gaps))
-    return statistics.mean(gaps), half
+    return interval(gaps) if gaps else (math.nan, math.nan)
 
 
 def mean(values):
