@@ -266,7 +266,7 @@ static void launch(struct node *node, struct worker *worker, uint32_t number, st
     batches_start(node, worker, slot);
 }
 
-static void set_wake(struct node *node, struct worker *worker, int64_t at_ns)
+void dispatch_wake(struct node *node, struct worker *worker, int64_t at_ns)
 {
     if (at_ns < worker->wake_ns) {
         worker->wake_ns = at_ns;
@@ -278,7 +278,7 @@ static void set_wake(struct node *node, struct worker *worker, int64_t at_ns)
 static void set_wake_later(struct node *node, struct worker *worker, int64_t at_ns)
 {
     if (at_ns > now_ns(node)) {
-        set_wake(node, worker, at_ns);
+        dispatch_wake(node, worker, at_ns);
     }
 }
 
@@ -359,7 +359,7 @@ static bool start_one(struct node *node, struct worker *worker)
         const enum prospect prospect =
             node->seat.gives_up ? give_up_head(node, worker, number) : PROSPECT_GOOD;
         if (prospect == PROSPECT_LATER) {
-            set_wake(node, worker, now_ns(node));
+            dispatch_wake(node, worker, now_ns(node));
             return false;
         }
         if (prospect == PROSPECT_GONE) { /* Others may have gone with it: from the beginning. */
@@ -378,7 +378,7 @@ void dispatch_worker(struct node *node, struct worker *worker)
 {
     bool started = true;
     if ((worker->failing_models > 0 || worker->lost) && fail_waiting_some(node, worker)) {
-        set_wake(node, worker, now_ns(node));
+        dispatch_wake(node, worker, now_ns(node));
         return; /* The rest fails in steps of its own. */
     }
     if (worker->grants != POOL_NONE) {

@@ -32,6 +32,9 @@ void dispatch_abandon(struct node *node, uint32_t slot);
 /* Start what can be started on @worker, and bring in what it will need next. */
 void dispatch_worker(struct node *node, struct worker *worker);
 
+/* Look at @worker again at @at_ns, unless that is to be done before. */
+void dispatch_wake(struct node *node, struct worker *worker, int64_t at_ns);
+
 /* A dispatch timer of @worker has come. */
 void dispatch_timer(struct node *node, struct worker *worker);
 

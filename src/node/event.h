@@ -104,6 +104,7 @@ struct timer {
 struct event {
     int64_t at_ns;
     enum event_kind kind;
+    bool is_followed; /* REQUEST: another one is at hand, and what can start starts with that. */
     union {
         struct event_request request;
         struct job_id cancel;

@@ -6,6 +6,7 @@
 #include "node/batches.h"
 #include "node/dispatch.h"
 #include "node/early.h"
+#include "node/gather.h"
 #include "node/home.h"
 #include "node/inbox.h"
 #include "node/jobs.h"
@@ -181,6 +182,7 @@ static bool is_idle(const struct node *node)
 static void finish_worker(struct node *node, struct worker *worker)
 {
     (void)steal_near(node, worker); /* It may have something that is due sooner. */
+    gather_near(node, worker);
     dispatch_worker(node, worker);
     steal_try(node, worker);
     worker->touched = false;
@@ -454,7 +456,8 @@ void node_step(struct node *node, const struct event *event, struct effects *eff
 {
     begin(node, event->at_ns, effects);
     apply(node, event);
-    if (event->kind != EVENT_ROW) { /* Rows are state: nodes that share a board get no events. */
+    /* Rows are state: nodes that share a board get no events. */
+    if (event->kind != EVENT_ROW && !event->is_followed) {
         finish_step(node);
     }
 }

@@ -2,6 +2,7 @@
 
 #include "node/access.h"
 #include "node/dispatch.h"
+#include "node/gather.h"
 #include "node/model_cache.h"
 #include "node/outbox.h"
 #include "node/rows.h"
@@ -42,6 +43,7 @@ static uint32_t find_near(
         const int64_t load_ns = missing_ns(node, free, kind);
         if (can_run(node, need, free->id) &&
             cache_obstacle(node, free, kind, task_at(node, slot)->items) == REASON_NONE &&
+            !gather_pays(node, busy, number, /* items */ 0) &&
             (load_ns == 0 || (free->queued == 0 && load_ns < rows_running_ns(node, busy)))) {
             return slot;
         }

@@ -128,6 +128,13 @@ struct net_host runtime_net_host(struct runtime *runtime)
     };
 }
 
+/* Whether all requests are for one node: those that came together then start together. */
+static bool is_alone(const struct runtime *runtime)
+{
+    const bool is_one = runtime->options.fleet->node_count == 1 || runtime->options.remote != NULL;
+    return is_one && runtime->clock.kind == CLOCK_KIND_REAL;
+}
+
 /* Give the request of client @slot to its node. */
 static void submit(struct runtime *runtime, uint32_t slot)
 {
@@ -147,7 +154,10 @@ static void submit(struct runtime *runtime, uint32_t slot)
         return;
     }
     const uint32_t node = client->node;
-    struct event event = {.kind = EVENT_REQUEST};
+    struct event event = {
+        .kind = EVENT_REQUEST,
+        .is_followed = is_alone(runtime) && timeline_has_first(&runtime->timeline),
+    };
     event.request = (struct event_request){
         .client = pool_name(&runtime->clients, slot),
         .workflow = request->workflow,

@@ -59,6 +59,12 @@ void timeline_add_first(struct timeline *timeline, const struct due *due)
     add(timeline, KEY_FIRST, due);
 }
 
+bool timeline_has_first(const struct timeline *timeline)
+{
+    struct timed_item item;
+    return event_queue_peek(&timeline->queue, &item) && item.at_ns == KEY_FIRST;
+}
+
 int64_t timeline_next_ns(const struct timeline *timeline)
 {
     struct timed_item item;

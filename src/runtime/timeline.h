@@ -62,6 +62,9 @@ void timeline_add_early(struct timeline *timeline, int64_t at_ns, const struct d
 /* The same, before everything that is noted for any time; behind what was added so before. */
 void timeline_add_first(struct timeline *timeline, const struct due *due);
 
+/* Whether the next one was added first. */
+bool timeline_has_first(const struct timeline *timeline);
+
 /* When the next one is due, 0 for one that was added first; INT64_MAX if there is none. */
 int64_t timeline_next_ns(const struct timeline *timeline);
 

@@ -320,7 +320,8 @@ static void add_workflows(struct world *world)
 }
 
 static enum weft_status open_machines(
-    struct world *world, uint32_t machines, bool no_engine, struct weft_error *error)
+    struct world *world, const char *policies, uint32_t machines, bool no_engine,
+    struct weft_error *error)
 {
     const struct fleet_worker device = {.memory_bytes = 1 << 20, .gpu_units = 1};
     *world = (struct world){.no_engine = no_engine};
@@ -336,7 +337,7 @@ static enum weft_status open_machines(
     add_workflows(world);
     world->profile = profile_create(world->catalogue->model_count);
     profile_add_builtin(world->profile, world->catalogue, /* device_count */ 1);
-    assert_int_equal(policy_set_parse("least-work", &world->policies, NULL), WEFT_OK);
+    assert_int_equal(policy_set_parse(policies, &world->policies, NULL), WEFT_OK);
     const struct runtime_options options = {
         .fleet = world->fleet,
         .catalogue = world->catalogue,
@@ -351,7 +352,7 @@ static enum weft_status open_machines(
 
 static enum weft_status open_world(struct world *world, bool no_engine, struct weft_error *error)
 {
-    return open_machines(world, /* machines */ 2, no_engine, error);
+    return open_machines(world, "least-work", /* machines */ 2, no_engine, error);
 }
 
 static void close_world(struct world *world)
@@ -389,7 +390,7 @@ static void note_answer(void *context, const struct runtime_answer *answer)
     }
 }
 
-static uint64_t ask(struct world *world, uint32_t workflow, int64_t number)
+static uint64_t ask_node(struct world *world, uint32_t node, uint32_t workflow, int64_t number)
 {
     struct bundle *bundle = number_bundle(number);
     const struct runtime_request request = {
@@ -398,7 +399,12 @@ static uint64_t ask(struct world *world, uint32_t workflow, int64_t number)
         .answered = note_answer,
         .context = world,
     };
-    return runtime_request(world->runtime, /* node */ 1, &request);
+    return runtime_request(world->runtime, node, &request);
+}
+
+static uint64_t ask(struct world *world, uint32_t workflow, int64_t number)
+{
+    return ask_node(world, /* node */ 1, workflow, number);
 }
 
 static void contents_flow_through_handles(ATTR_UNUSED void **state)
@@ -429,25 +435,52 @@ static void note_one(void *context, const struct runtime_answer *answer)
     }
 }
 
+static void ask_for_ones(struct world *world, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        struct bundle *bundle = number_bundle(1);
+        const struct runtime_request request = {
+            .workflow = 2,
+            .inputs = runtime_tensor(world->runtime, bundle, bundle->bytes, bundle_destroy),
+            .answered = note_one,
+            .context = world,
+        };
+        (void)runtime_request(world->runtime, /* node */ 0, &request);
+    }
+}
+
 /* Writing answers takes time, in which the worker has the next batch. */
 static void what_waits_is_launched_before_clients_are_answered(ATTR_UNUSED void **state)
 {
     struct world world;
-    assert_int_equal(open_machines(&world, /* machines */ 1, /* no_engine */ false, NULL), WEFT_OK);
-    for (uint32_t i = 0; i < REQUESTS; i++) {
-        struct bundle *bundle = number_bundle(1);
-        const struct runtime_request request = {
-            .workflow = 2,
-            .inputs = runtime_tensor(world.runtime, bundle, bundle->bytes, bundle_destroy),
-            .answered = note_one,
-            .context = &world,
-        };
-        (void)runtime_request(world.runtime, /* node */ 0, &request);
-    }
+    assert_int_equal(
+        open_machines(&world, "least-work", /* machines */ 1, /* no_engine */ false, NULL),
+        WEFT_OK);
+    ask_for_ones(&world, REQUESTS);
     runtime_run(world.runtime);
     assert_int_equal(world.answered, REQUESTS);
     assert_int_equal(world.launched, REQUESTS); /* One by one. */
     assert_int_equal(world.idle, 0);
+    close_world(&world);
+}
+
+static void requests_that_came_together_start_together(ATTR_UNUSED void **state)
+{
+    struct world world;
+    assert_int_equal(
+        open_machines(
+            &world, "place=least-work,dispatch=first-fit:batch=8", /* machines */ 1,
+            /* no_engine */ false, NULL),
+        WEFT_OK);
+    (void)ask_node(
+        &world, /* node */ 0, /* workflow */ 2, 1); /* Its model is there from then on. */
+    runtime_run(world.runtime);
+    assert_int_equal(world.launched, 1);
+    world.answered = 0;
+    ask_for_ones(&world, REQUESTS);
+    runtime_run(world.runtime);
+    assert_int_equal(world.answered, REQUESTS);
+    assert_int_equal(world.launched, 2);
     close_world(&world);
 }
 
@@ -576,6 +609,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(contents_flow_through_handles),
         cmocka_unit_test(what_waits_is_launched_before_clients_are_answered),
+        cmocka_unit_test(requests_that_came_together_start_together),
         cmocka_unit_test(what_was_measured_is_told),
         cmocka_unit_test(a_failed_batch_says_why),
         cmocka_unit_test(a_task_that_fails_alone_says_why),

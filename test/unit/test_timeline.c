@@ -47,6 +47,7 @@ static void what_is_added_first_comes_before_all_else_in_its_order(ATTR_UNUSED v
     timeline_add_first(&timeline, &second);
     for (uint64_t token = 1; token <= 4; token++) {
         assert_int_equal(timeline_next_ns(&timeline), token == 4 ? 9 : 0);
+        assert_int_equal(timeline_has_first(&timeline), token <= 2);
         assert_int_equal(timeline_take(&timeline).token, token);
     }
     timeline_deinit(&timeline);
