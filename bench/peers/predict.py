@@ -1,10 +1,11 @@
 """What the simulator expects of a run of Weft, from what was measured before it.
 
-Weft measures every model alone. Then the server that will be measured is rehearsed at half of what
-it can do, with other arrivals than those of the runs, and at last with all samples one after
-another. From the trace of that, works.py finds what tasks take in this process: processes of the
-same program differ by a tenth. What HTTP and the client took is added. The simulated server is
-warmed up as the real one was.
+Weft measures every model alone. Then the server that will be measured is rehearsed at four fifths
+and at half of what it can do, with other arrivals than those of the runs, and at last with all
+samples one after another. From the trace of that, works.py finds what tasks take in this process:
+processes of the same program differ by a tenth, and at half load little shows what busy processors
+do to each other, and what the clients take of them. What HTTP and the client took is added. The
+simulated server is warmed up as the real one was.
 """
 
 import json
@@ -22,7 +23,7 @@ import servers
 import works
 
 SIM_S = 120
-REHEARSAL_PART, REHEARSAL_SEED = 0.5, 77
+REHEARSAL_PARTS, REHEARSAL_SEED = (0.8, 0.5), 77
 CLIENTS = 4
 CALM_CORES = 0.2  # What other processes may take beside a rehearsal.
 REST_S = 10.0  # Between what warms a simulated server up and what counts.
@@ -108,12 +109,20 @@ def machine_memory():
     return int(text.split()[1]) * 1024 // 2
 
 
-def play(server, requests, rate, seconds):
-    """Requests at a @rate, drawn apart from those of any run; gives their names and answers."""
-    times = load.arrivals(rate, seconds, REHEARSAL_SEED) or [0.0]
+class Played(typing.NamedTuple):
+    """A part of a rehearsal, in the order of arrival."""
+
+    names: list
+    answers: list
+
+
+def play(server, requests, rate, seconds, number):
+    """Requests at a @rate, drawn apart from those of any run and of other parts."""
+    seed = REHEARSAL_SEED + 1000 * number
+    times = load.arrivals(rate, seconds, seed) or [0.0]
     asked = requests.patient()
-    names = requests.names(len(times), REHEARSAL_SEED)
-    return names, load.open_loop(server.port, times, [asked[name] for name in names])
+    names = requests.names(len(times), seed)
+    return Played(names, load.open_loop(server.port, times, [asked[name] for name in names]))
 
 
 def count_pieces(server, arm, request):
@@ -128,24 +137,36 @@ def count_pieces(server, arm, request):
 
 class Rehearsal(typing.NamedTuple):
     pieces: dict  # By sample.
-    answers: list  # Of the first part.
-    names: list  # The samples of both parts.
+    played: list  # Parts.
+    alone: list  # The samples that were then asked for one after another.
+
+    @property
+    def names(self):
+        """The samples of all."""
+        return [*(name for part in self.played for name in part.names), *self.alone]
+
+    @property
+    def last_count(self):
+        """Of the jobs of the last part and of those that were alone."""
+        return len(self.played[-1].names) + len(self.alone)
 
 
 def rehearse(server, arm, requests, lengths):
-    """Work at half of what @server can do, and then every sample for itself."""
+    """Work at parts of what @server can do, and then every sample for itself."""
     asked = requests.patient()
     kinds = list(asked.values())
     pieces = {name: count_pieces(server, arm, one) for name, one in asked.items()}
-    rate = REHEARSAL_PART * load.saturate(server.port, kinds, CLIENTS, lengths.least / 2)
-    seconds = lengths.each * len(kinds) / max(rate, 0.1)
-    seconds = max(lengths.least, min(seconds, lengths.most))
-    server.tree.settle()
-    names, answers = play(server, requests, rate, seconds)
+    capacity = load.saturate(server.port, kinds, CLIENTS, lengths.least / 2)
+    played = []
+    for number, part in enumerate(REHEARSAL_PARTS):
+        seconds = lengths.each * len(kinds) / max(part * capacity, 0.1)
+        seconds = max(lengths.least, min(seconds, lengths.most))
+        server.tree.settle()
+        played.append(play(server, requests, part * capacity, seconds, number))
     alone = [*asked] * lengths.each
     for name in alone:
         load.ask(server.port, asked[name])
-    return Rehearsal(pieces, answers, [*names, *alone])
+    return Rehearsal(pieces, played, alone)
 
 
 def rehearse_calmly(server, arm, requests, lengths):
@@ -180,8 +201,11 @@ def answered(lines):
     return sorted(found, key=lambda one: one["at_ns"] - one["latency_ns"])
 
 
-def tell_apart(arm, names, measured, device, workers, trace):
-    """The work of each sample; @measured then has what others and chance do to runs."""
+def tell_apart(arm, rehearsal, measured, device, workers, trace):
+    """The work of each sample; @measured then has what others and chance do to runs.
+
+    Loads are of the last part: beside a busy machine they take longer.
+    """
     runs = {name: name for name in content.ZOO}
     if arm.work in content.WORKFLOWS:
         path = content.demo_repository.DEMO / f"{arm.work}.workflow.yaml"
@@ -189,9 +213,10 @@ def tell_apart(arm, names, measured, device, workers, trace):
         runs = {task: run for _, task, run in found}
     curves = {task: measured["models"][run]["devices"][device] for task, run in runs.items()}
     with open(trace, encoding="utf-8") as lines:
-        jobs, loads = works.Trace(lines, workers, runs).last(len(names))
-    works.put_loads(measured["models"], loads)
-    return works.tell_apart(jobs, names, curves)
+        seen = works.Trace(lines, workers, runs)
+    works.put_loads(measured["models"], seen.last(rehearsal.last_count)[1])
+    jobs, _ = seen.last(len(rehearsal.names))
+    return works.tell_apart(jobs, rehearsal.names, curves)
 
 
 def measure_alone(place, arm, folder):
@@ -226,21 +251,24 @@ def simple_of(requests, name):
 
 
 def outside_ms(trace, rehearsal):
-    answers = rehearsal.answers
-    if any(answer.status != 200 for answer in answers):
+    if any(answer.status != 200 for part in rehearsal.played for answer in part.answers):
         raise servers.Missing("requests of a rehearsal were not answered")
     with open(trace, encoding="utf-8") as lines:
         inside = answered(lines)[-len(rehearsal.names):]
-    return outside(answers, inside[:len(answers)])
+    found = []
+    for part in rehearsal.played:
+        found += outside(part.answers, inside[:len(part.answers)])
+        inside = inside[len(part.answers):]
+    return found
 
 
 def prepare(place, alone, server, requests, lengths):
     """Rehearse @server, of which @alone was measured before: what it is simulated as."""
     arm, folder, workers = server.arm, alone.folder, alone.served["workers"]
     rehearsal = rehearse_calmly(server, arm, requests, lengths)
-    names, measured = rehearsal.names, alone.profile
+    measured, last = alone.profile, rehearsal.played[-1]
     [device] = {kind for model in measured["models"].values() for kind in model.get("devices", {})}
-    by_sample = tell_apart(arm, names, measured, device, workers, alone.trace)
+    by_sample = tell_apart(arm, rehearsal, measured, device, workers, alone.trace)
     path = folder / "measured.profile.json"
     path.write_text(json.dumps(measured, indent=1), encoding="utf-8")
     memory = content.MEMORY_FOR_FOUR if arm.work == "four" else machine_memory() // workers
@@ -254,7 +282,7 @@ def prepare(place, alone, server, requests, lengths):
         "profile": "measured.profile.json",
         "policy": policy_of(place, arm, alone.served), "warmup": "0%",
     }  # fmt: skip
-    warm = warming(requests, [answer.due_s for answer in rehearsal.answers], names)
+    warm = warming(requests, [answer.due_s for answer in last.answers], last.names)
     return Model(scenario, folder, outside_ms(alone.trace, rehearsal), lengths.seeds, warm)
 
 
