@@ -8,9 +8,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "engine/monotonic.h"
 #include "engine/onnx_cache.h"
 
-enum { HUGE_BYTES = 1 << 21 }; /* A page that takes the place of 512, where the system has any. */
+enum {
+    HUGE_BYTES = 1 << 21, /* A page that takes the place of 512, where the system has any. */
+    HUGE_NS_MAX = 6000,   /* Processor time to map one; 512 small ones take 10 to 100 us. */
+};
 
 static uint64_t whole_pages(uint64_t bytes)
 {
@@ -130,6 +134,46 @@ static int write_file(const struct ort_image *memory, const char *path)
     return file;
 }
 
+void onnx_pages_drop(void *start, uint64_t bytes)
+{
+    if (bytes > 0) {
+        (void)madvise(start, bytes, MADV_DONTNEED); /* Fails only for a wrong argument. */
+    }
+}
+
+void onnx_pages_bring(void *start, uint64_t bytes)
+{
+    if (bytes > 0) {
+        (void)madvise(start, bytes, MADV_POPULATE_READ); /* Without it they come one by one. */
+    }
+}
+
+/* Whether the pages of a file that are mapped from @start on are huge. They are in memory. */
+static bool is_huge(uint8_t *start, uint64_t room)
+{
+    onnx_pages_bring(start, room);
+    onnx_pages_drop(start, room);
+    const int64_t since_ns = thread_ns();
+    onnx_pages_bring(start, room);
+    return thread_ns() - since_ns <= (int64_t)(room / HUGE_BYTES) * HUGE_NS_MAX;
+}
+
+/*
+ * What was written, or read by other programs, lies in memory in small pages, and is mapped so at
+ * every load. Let it leave, and come back for this mapping; if another process has mapped it, it
+ * stays as it is.
+ */
+static void fetch_in_huge_pages(uint8_t *start, uint64_t room, int file)
+{
+    if (room < HUGE_BYTES || is_huge(start, room)) {
+        return;
+    }
+    onnx_pages_drop(start, room);
+    (void)fdatasync(file); /* Only what is on disk can leave; it is an attempt, like the next. */
+    (void)posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED);
+    onnx_pages_bring(start, room);
+}
+
 void onnx_image_keep(struct onnx_image *image, const char *path)
 {
     struct ort_image *memory = &image->memory;
@@ -151,20 +195,9 @@ void onnx_image_keep(struct onnx_image *image, const char *path)
     if (file >= 0) {
         /* Writable: what a kernel may write there is its own, and gone when the pages are. */
         image->is_kept = become_file(memory->start, memory->room, PROT_READ | PROT_WRITE, file);
+        if (image->is_kept) {
+            fetch_in_huge_pages(memory->start, memory->room, file);
+        }
         (void)close(file); /* The mapping stays. */
-    }
-}
-
-void onnx_pages_drop(void *start, uint64_t bytes)
-{
-    if (bytes > 0) {
-        (void)madvise(start, bytes, MADV_DONTNEED); /* Fails only for a wrong argument. */
-    }
-}
-
-void onnx_pages_bring(void *start, uint64_t bytes)
-{
-    if (bytes > 0) {
-        (void)madvise(start, bytes, MADV_POPULATE_READ); /* Without it they come one by one. */
     }
 }

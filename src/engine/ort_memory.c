@@ -11,6 +11,9 @@
 #include <sys/mman.h>
 
 #include "base/assert.h"
+#include "engine/monotonic.h"
+
+#define TRIM_NS NS_PER_S
 
 enum {
     HEADER_BYTES = 64, /* Keeps the block on a cache line, as vector code wants it. */
@@ -281,6 +284,9 @@ static struct block *take_stale(uint32_t size)
     return stale;
 }
 
+/* When the C library last gave back what it keeps. */
+static _Atomic int64_t trimmed_ns;
+
 void ort_memory_trim(void)
 {
     struct block *stale[SIZES];
@@ -297,7 +303,12 @@ void ort_memory_trim(void)
             stale[i] = next;
         }
     }
-    (void)malloc_trim(0); /* It says whether it found any: that does not matter. */
+    const int64_t now_ns = monotonic_ns();
+    const int64_t before_ns = atomic_load(&trimmed_ns);
+    if (before_ns == 0 || now_ns - before_ns >= TRIM_NS) { /* Where models come and go all the */
+        atomic_store(&trimmed_ns, now_ns);                 /* time, it is soon wanted again. */
+        (void)malloc_trim(0); /* It says whether it found any: that does not matter. */
+    }
 }
 
 uint64_t ort_memory_kept_bytes(void)

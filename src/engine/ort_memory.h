@@ -61,7 +61,7 @@ void ort_meter_stop(void);
 
 /*
  * A model has left: give back to the system the kept blocks that no run has taken since the
- * call before this one, and what the C library keeps. Takes milliseconds.
+ * call before this one, and what the C library keeps, once a second: that takes milliseconds.
  */
 void ort_memory_trim(void);
 

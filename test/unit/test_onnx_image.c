@@ -12,13 +12,18 @@
 #include "engine/ort_memory.h"
 #include "unit/onnx_fixture.h"
 
-enum { WIDTH = 128, LAYERS = 4, ROWS = 3 };
+enum { WIDTH = 128, LAYERS = 4, MANY = 48, ROWS = 3 };
+
+static struct onnx_options options_with(const char *file, const char *folder, uint32_t layers)
+{
+    onnx_write_mlp(fixture_path(file), WIDTH, layers);
+    return (struct onnx_options){
+        .path = fixture_path(file), .name = "mlp", .folder = fixture_path(folder)};
+}
 
 static struct onnx_options options_of(const char *file, const char *folder)
 {
-    onnx_write_mlp(fixture_path(file), WIDTH, LAYERS);
-    return (struct onnx_options){
-        .path = fixture_path(file), .name = "mlp", .folder = fixture_path(folder)};
+    return options_with(file, folder, LAYERS);
 }
 
 static struct onnx_model *load(const struct onnx_options *options)
@@ -94,6 +99,25 @@ static void a_model_wakes_as_it_fell_asleep(ATTR_UNUSED void **state)
         assert_memory_equal(before, after, sizeof(before));
     }
     onnx_model_unload(model);
+}
+
+/* Weights of more than a huge page leave the cache of files once, and are read anew. */
+static void large_weights_come_back_as_they_were(ATTR_UNUSED void **state)
+{
+    const struct onnx_options options = options_with("large.onnx", "large", MANY);
+    float results[3][ROWS * WIDTH];
+    for (uint32_t i = 0; i < 2; i++) { /* Written, and found. */
+        struct onnx_model *model = load(&options);
+        assert_true(model->image.is_kept);
+        assert_true(model->image.memory.room > 1 << 21);
+        run(model, results[i]);
+        assert_true(onnx_model_sleep(model));
+        onnx_model_wake(model);
+        run(model, results[2]);
+        assert_memory_equal(results[i], results[2], sizeof(results[2]));
+        onnx_model_unload(model);
+    }
+    assert_memory_equal(results[0], results[1], sizeof(results[0]));
 }
 
 static void packing_changes_no_results(ATTR_UNUSED void **state)
@@ -227,6 +251,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(packed_weights_are_written_once),
         cmocka_unit_test(a_model_wakes_as_it_fell_asleep),
+        cmocka_unit_test(large_weights_come_back_as_they_were),
         cmocka_unit_test(packing_changes_no_results),
         cmocka_unit_test(a_file_with_other_contents_is_replaced),
         cmocka_unit_test(what_is_not_in_files_does_not_sleep),
