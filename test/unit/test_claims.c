@@ -223,6 +223,21 @@ static void tasks_that_are_ready_together_are_not_offered_the_same_unit(void **s
     assert_true(told[2] > 0);
 }
 
+/* Its homes believe what they were told until a row comes, even if none of them claims anything. */
+static void a_row_follows_offers_that_left_units_out(void **state)
+{
+    (void)state;
+    static const enum lone_workflow flows[] = {FLOW_A, FLOW_PAIR}; /* The second: two at once. */
+    for (uint32_t i = 0; i < 2; i++) {
+        struct lone lone;
+        open_binding(&lone);
+        lone.now_ns += MS(1000); /* Rows may come at once. */
+        (void)lone_request(&lone, flows[i]);
+        assert_int_equal(lone.effects.row_count, i);
+        lone_close(&lone);
+    }
+}
+
 static void a_holder_that_was_never_asked_sends_what_is_sought(void **state)
 {
     (void)state;
@@ -597,6 +612,7 @@ int main(void)
         cmocka_unit_test(what_its_node_cannot_run_is_claimed_elsewhere),
         cmocka_unit_test(an_end_frees_units_before_the_row_says_so),
         cmocka_unit_test(tasks_that_are_ready_together_are_not_offered_the_same_unit),
+        cmocka_unit_test(a_row_follows_offers_that_left_units_out),
         cmocka_unit_test(an_offer_says_what_is_free_where_it_waits),
         cmocka_unit_test(an_offer_acknowledges_the_claims_that_it_counts),
         cmocka_unit_test(what_was_counted_once_is_counted_from_then_on),

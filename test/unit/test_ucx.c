@@ -270,6 +270,72 @@ static void the_process_stays_as_it_was(ATTR_UNUSED void **state)
     assert_int_equal(signal(SIGSEGV, SIG_DFL) == SIG_ERR, 0);
 }
 
+/* One that knows the address and speaks UCX, but is no node. */
+struct stranger {
+    const struct ucx_library *library;
+    void *context;
+    void *worker;
+    void *endpoint;
+};
+
+static void open_stranger(struct stranger *stranger)
+{
+    const struct ucx_params params = {.mask = UCX_PARAMS_FEATURES, .features = UCX_FEATURE_AM};
+    const struct ucx_worker_params worker_params = {
+        .mask = UCX_WORKER_THREAD_MODE, .thread_mode = UCX_THREAD_SINGLE};
+    uint8_t address[UCX_ADDRESS_BYTES_MAX];
+    const struct ucx_endpoint_params endpoint = {.mask = UCX_EP_ADDRESS, .address = address};
+    void *config = NULL;
+    assert_int_equal(ucx_library_open("127.0.0.1", &stranger->library, NULL), WEFT_OK);
+    assert_true(ucx_address(sides[RECEIVER], address) > 0);
+    assert_int_equal(stranger->library->config_read(NULL, NULL, &config), UCX_OK);
+    assert_int_equal(
+        stranger->library->init_version(
+            UCX_API_MAJOR, UCX_API_MINOR, &params, config, &stranger->context),
+        UCX_OK);
+    stranger->library->config_release(config);
+    assert_int_equal(
+        stranger->library->worker_create(stranger->context, &worker_params, &stranger->worker),
+        UCX_OK);
+    assert_int_equal(
+        stranger->library->ep_create(stranger->worker, &endpoint, &stranger->endpoint), UCX_OK);
+}
+
+static void close_stranger(const struct stranger *stranger)
+{
+    const struct ucx_request_params force = {
+        .mask = UCX_REQUEST_FLAGS, .flags = UCX_EP_CLOSE_FORCE};
+    void *request = stranger->library->ep_close_nbx(stranger->endpoint, &force);
+    if (ucx_is_request(request)) {
+        stranger->library->request_free(request);
+    }
+    stranger->library->worker_destroy(stranger->worker);
+    stranger->library->cleanup(stranger->context);
+}
+
+/* UCX 1.13 read behind the end of its handlers then, and died. */
+static void a_message_that_no_handler_is_for_harms_nothing(ATTR_UNUSED void **state)
+{
+    static const unsigned ids[] = {1, 2, 31, 200, 65535};
+    static uint8_t text[100];
+    struct stranger stranger;
+    open_stranger(&stranger);
+    for (uint32_t i = 0; i < 500; i++) {
+        const struct ucx_request_params params = {
+            .mask = UCX_REQUEST_FLAGS, .flags = UCX_SEND_EAGER};
+        void *request = stranger.library->am_send_nbx(
+            stranger.endpoint, ids[i % 5], text, 32, text, sizeof(text), &params);
+        assert_true(request == NULL || ucx_is_request(request));
+        if (request != NULL) {
+            stranger.library->request_free(request);
+        }
+        (void)stranger.library->worker_progress(stranger.worker);
+        run(RECEIVER);
+    }
+    bytes_come_in_order(NULL); /* Between those that know each other. */
+    close_stranger(&stranger);
+}
+
 #define OPEN(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 static const struct CMUnitTest tests_of_library[] = {
@@ -282,6 +348,7 @@ static const struct CMUnitTest tests[] = {
     OPEN(a_receiver_that_stands_still_stops_the_sender),
     OPEN(what_is_not_read_is_left_in_the_network),
     OPEN(what_has_no_token_is_dropped),
+    OPEN(a_message_that_no_handler_is_for_harms_nothing),
     OPEN(a_missing_message_ends_it),
     OPEN(a_receiver_that_is_gone_breaks_its_outlet),
     OPEN(what_is_under_way_may_be_given_up),
