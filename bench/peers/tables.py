@@ -233,7 +233,7 @@ def page_text(facts, groups, rows, missing, notes=""):
     if predicted:
         text += "\n## Predicted by the simulator\n\n"
         text += wrap("On the same arrivals, from models that Weft measured alone and a rehearsal "
-                     "of the same process at parts of its capacity, with other arrivals, before the "
-                     "first cycle. What HTTP and the client took there is added.")  # fmt: skip
+                     "of the same process at parts of its capacity, with other arrivals, before "
+                     "the first cycle. What HTTP and the client took there is added.")  # fmt: skip
         text += f"\n\n{predicted}"
     return text
