@@ -9,6 +9,10 @@
 
 #define VISIBLE "CUDA_VISIBLE_DEVICES"
 
+/* For kernels, if nothing is said; and how many there can be. */
+enum { QUEUES = 8 };
+#define QUEUES_MOST "32"
+
 /*
  * Reads host memory from a kernel: a copy would wait behind weights that are under way on the copy
  * engine. Arguments: where to, a table, how many pieces of 16 bytes a row has, and how many blocks
@@ -71,7 +75,7 @@ enum weft_status cuda_driver_open(
     return WEFT_OK;
 }
 
-enum weft_status cuda_choose(uint32_t gpu, struct weft_error *error)
+enum weft_status cuda_choose(uint32_t gpu, uint32_t streams, struct weft_error *error)
 {
     char chosen[64];
     const char *at = getenv(VISIBLE);
@@ -90,8 +94,9 @@ enum weft_status cuda_choose(uint32_t gpu, struct weft_error *error)
         (void)snprintf(chosen, sizeof(chosen), "%.*s", (int)strcspn(at, ","), at);
     }
     (void)setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", /* overwrite */ 0);
-    /* Streams beyond the number of queues share one: kernels of small shares would wait in line. */
-    (void)setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", /* overwrite */ 0);
+    if (streams > QUEUES) {
+        (void)setenv("CUDA_DEVICE_MAX_CONNECTIONS", QUEUES_MOST, /* overwrite */ 0);
+    }
     (void)setenv(VISIBLE, chosen, /* overwrite */ 1); /* Without memory for it, nothing works. */
     return WEFT_OK;
 }

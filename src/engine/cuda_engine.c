@@ -292,7 +292,7 @@ enum weft_status engine_cuda_create(
         status = cuda_driver_open(options->driver, &engine->driver, error);
     }
     if (status == WEFT_OK) {
-        status = cuda_choose(options->gpu, error);
+        status = cuda_choose(options->gpu, options->are_streams ? 0 : CUDA_UNITS_MAX, error);
     }
     if (status == WEFT_OK) {
         status = cuda_device_open(&engine->driver, &engine->device, error);

@@ -84,7 +84,7 @@ static void look_at_one(const struct look *look, struct cuda_found *found)
     int mode = 0;
     found->status = cuda_driver_open(look->path, &driver, &error);
     if (found->status == WEFT_OK) {
-        found->status = cuda_choose(look->gpu, &error);
+        found->status = cuda_choose(look->gpu, /* streams */ 0, &error);
     }
     if (found->status == WEFT_OK) {
         found->status = cuda_device_open(&driver, &device, &error);

@@ -289,7 +289,7 @@ _Noreturn void cuda_keeper_main(const char *path, uint32_t gpu, int socket)
     channel_init(&keeping->control, socket);
     enum weft_status status = cuda_driver_open(path, &keeping->driver, &error);
     if (status == WEFT_OK) {
-        status = cuda_choose(gpu, &error);
+        status = cuda_choose(gpu, /* streams */ 0, &error);
     }
     if (status == WEFT_OK) {
         const int result = keeping->driver.init(/* flags */ 0);

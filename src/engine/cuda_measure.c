@@ -58,7 +58,7 @@ static enum weft_status open_device(
         status = cuda_driver_open(options->driver, driver, error);
     }
     if (status == WEFT_OK) {
-        status = cuda_choose(options->gpu, error);
+        status = cuda_choose(options->gpu, options->are_streams ? STREAMS : CUDA_UNITS_MAX, error);
     }
     if (status == WEFT_OK) {
         status = cuda_device_open(driver, &measuring->device, error);

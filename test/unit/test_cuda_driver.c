@@ -32,16 +32,20 @@ static void a_process_sees_one_gpu(ATTR_UNUSED void **state)
 {
     struct weft_error error;
     assert_int_equal(unsetenv("CUDA_VISIBLE_DEVICES"), 0);
-    assert_int_equal(cuda_choose(1, &error), WEFT_OK);
+    assert_int_equal(unsetenv("CUDA_DEVICE_MAX_CONNECTIONS"), 0);
+    assert_int_equal(cuda_choose(1, /* streams */ 8, &error), WEFT_OK);
     assert_string_equal(getenv("CUDA_VISIBLE_DEVICES"), "1");
     assert_string_equal(getenv("CUDA_DEVICE_ORDER"), "PCI_BUS_ID");
-    assert_string_equal(getenv("CUDA_DEVICE_MAX_CONNECTIONS"), "32");
+    assert_null(getenv("CUDA_DEVICE_MAX_CONNECTIONS")); /* There are enough for those. */
     assert_int_equal(setenv("CUDA_VISIBLE_DEVICES", "3,GPU-5,7", 1), 0);
-    assert_int_equal(cuda_choose(3, &error), WEFT_NOT_FOUND);
+    assert_int_equal(cuda_choose(3, /* streams */ 8, &error), WEFT_NOT_FOUND);
     assert_string_equal(error.message, "there is no GPU 3: CUDA_VISIBLE_DEVICES is '3,GPU-5,7'");
-    assert_int_equal(cuda_choose(1, &error), WEFT_OK); /* Of those that the operator left. */
+    /* Of those that the operator left. */
+    assert_int_equal(cuda_choose(1, /* streams */ 16, &error), WEFT_OK);
     assert_string_equal(getenv("CUDA_VISIBLE_DEVICES"), "GPU-5");
+    assert_string_equal(getenv("CUDA_DEVICE_MAX_CONNECTIONS"), "32");
     assert_int_equal(unsetenv("CUDA_VISIBLE_DEVICES"), 0);
+    assert_int_equal(unsetenv("CUDA_DEVICE_MAX_CONNECTIONS"), 0);
 }
 
 static void an_old_driver_is_refused(ATTR_UNUSED void **state)
