@@ -88,6 +88,37 @@ class ClusterGpus(unittest.TestCase):
         for name in "ba":
             self.assertEqual(self.cluster.nodes[name].end()[0], 0)
 
+    def write_version(self, version, module, spoil=None):
+        """Of the model on GPUs, whole from the moment that it can be seen."""
+        beside = self.cluster.folder / f".{version}"
+        beside.mkdir()
+        exported.write(str(beside / "model.cuda"), module, 4)
+        if spoil is not None:
+            (beside / "model.cuda" / spoil).write_bytes(bytes(4096))
+        beside.rename(self.cluster.folder / "tripled" / str(version))
+
+    def load(self, name):
+        return self.cluster.nodes[name].ask("POST", "/v2/repository/models/tripled/load")
+
+    def test_new_versions_are_served_once_all_gpus_have_run_them(self):
+        self.launch_all()
+        for name in "ab":
+            self.assertEqual(self.infer(name, [1, -2, 3, 0.5]), (200, [2, -1, 8, 0.5]))
+        self.write_version(2, Module(5, -1), spoil="weights.bin")
+        status, _, body = self.load("a")
+        self.assertEqual(status, 400, body)
+        self.assertIn("contents differ from what was exported", body)
+        self.write_version(3, Module(5, 1))
+        status, _, body = self.load("b")
+        self.assertEqual(status, 200, body)
+        for name in "ab":
+            end = time.monotonic() + LIMIT  # One of them may be the last to hear of it.
+            while self.infer(name, [1, -2, 3, 0.5]) != (200, [6, 1, 16, 3.5]):
+                self.assertLess(time.monotonic(), end)
+                time.sleep(0.05)
+        for name in "ba":
+            self.assertEqual(self.cluster.nodes[name].end()[0], 0)
+
     def fails_with(self, settings):
         """The log of a node that does not start."""
         (self.cluster.folder / "weft.yaml").write_text(settings, encoding="utf-8")
