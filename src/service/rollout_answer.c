@@ -70,7 +70,7 @@ void rollout_answer(struct rollout *rollout, bool is_end)
             status = WEFT_OK;
             write_answer(rollout, message, sizeof(message));
         } else if (
-            rollout->said.newest != waiter->edition ||
+            (rollout->said.newest != waiter->edition && rollout->membership != NULL) ||
             find_failure(rollout, message, sizeof(message)) == NULL) {
             if (now_ns < waiter->until_ns) {
                 link = &waiter->next;

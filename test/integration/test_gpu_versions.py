@@ -57,6 +57,12 @@ def sum_again(folder):
     (folder / "sha256").write_text("".join(lines))
 
 
+def break_object(folder):
+    """A package is something else, with the right sum."""
+    for path in folder.glob("b4/*.so"):
+        shutil.copy(os.path.join(exported.FAKES, "fake_nvml.so"), path)
+
+
 class Asking(threading.Thread):
     """Asks again and again, until it is told to stop."""
 
@@ -215,11 +221,6 @@ class GpuVersions(unittest.TestCase):
 
     def test_a_version_that_cannot_run_is_refused(self):
         self.serve()
-
-        def break_object(folder):
-            for path in folder.glob("b4/*.so"):
-                shutil.copy(os.path.join(exported.FAKES, "fake_nvml.so"), path)
-
         self.write(2, 3, spoil=break_object)
         status, body = self.load()
         self.assertEqual(status, 400)
@@ -235,6 +236,31 @@ class GpuVersions(unittest.TestCase):
         self.write(3, 3)
         self.assertEqual(self.load()[0], 200)
         self.assertEqual(self.thrice(), (200, 27))
+
+    def test_what_comes_on_top_of_a_refused_change_is_answered_with_it(self):
+        shutil.copytree(self.folder / "scale", self.folder / "other")
+        self.serve()
+        self.assertEqual(self.thrice(), (200, 8))
+        self.write(2, 3, spoil=break_object)
+        shutil.copytree(self.folder / "scale/1", self.folder / "other/2")
+        self.gate.touch()
+        done = {}
+        threads = []
+        for name in ("scale", "other"):
+            threads.append(
+                threading.Thread(target=lambda n=name: done.update({n: self.load(n)}))
+            )
+            threads[-1].start()
+            self.wait_for(lambda: self.has_mapped(2))
+        time.sleep(0.3)  # Mostly the second has come by then; if not, it is taken alone.
+        self.gate.unlink()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(done["scale"][0], 400)
+        self.assertIn("model 'scale', version 2 on a GPU: ", done["scale"][1])
+        self.assertIn(done["other"][0], (200, 400))
+        self.assertEqual(self.load("other")[0], 200)
+        self.assertEqual(self.thrice(), (200, 8))
 
     def test_files_are_compared_with_their_sums(self):
         self.serve()
