@@ -33,6 +33,36 @@ bool rollout_must_try(const struct rollout *rollout, const struct edition *editi
     return must;
 }
 
+/*
+ * Whether all versions of @model that would be held with @edition fit the workers that run it on
+ * GPUs, by the size of the one that was measured, with room for a run.
+ */
+static bool have_room(const struct rollout *rollout, const struct edition *edition, uint32_t model)
+{
+    const struct measured *measured = rollout->index->measured;
+    const struct profile *profile = measured->document.profile;
+    struct artifact_versions versions;
+    uint32_t count = 0;
+    if (!rollout_versions(rollout, edition, model, &versions)) {
+        return true; /* The hold will say that they are too many. */
+    }
+    for (uint32_t i = 0; i < versions.count; i++) {
+        bool is_again = false;
+        for (uint32_t k = 0; k < i; k++) {
+            is_again = is_again || versions.items[k].version == versions.items[i].version;
+        }
+        count += is_again ? 0 : 1;
+    }
+    const uint64_t bytes = count * profile->models[model].resident_bytes +
+                           profile_workspace_bytes(profile, model, /* items */ 1);
+    bool fits = true;
+    for (uint32_t i = 0; i < measured->fleet->worker_count; i++) {
+        const struct fleet_worker *worker = &measured->fleet->workers[i];
+        fits = fits && (worker->sharing != SHARES_SM || bytes <= worker->memory_bytes);
+    }
+    return fits;
+}
+
 static void on_revised(void *context, enum weft_status status, const char *message);
 
 /* Let the engine have what is held of @model, and @edition, which may be NULL. */
@@ -59,8 +89,14 @@ static void advance(struct rollout *rollout)
     struct rollout_trial *trial = &rollout->trial;
     const uint32_t count = rollout_repository(rollout)->catalogue->model_count;
     for (; trial->tried != NULL && !trial->is_open && trial->model < count; trial->model++) {
-        if (is_new(rollout, &rollout->wanted, trial->model) &&
-            revise(rollout, &rollout->wanted, trial->model)) {
+        if (!is_new(rollout, &rollout->wanted, trial->model)) {
+            continue;
+        }
+        if (!have_room(rollout, &rollout->wanted, trial->model)) {
+            end_trial(rollout, WEFT_NO_MEMORY, "its memory has no room for the old version and it");
+            break;
+        }
+        if (revise(rollout, &rollout->wanted, trial->model)) {
             return;
         }
     }

@@ -262,6 +262,17 @@ class GpuVersions(unittest.TestCase):
         self.assertEqual(self.load("other")[0], 200)
         self.assertEqual(self.thrice(), (200, 8))
 
+    def test_both_versions_must_fit(self):
+        tight = SETTINGS.replace("{memory: 1GB, count", "{memory: 7MB, count")  # 4.2 for runs.
+        (self.folder / "weft.yaml").write_text(tight)
+        self.serve()
+        self.assertEqual(self.thrice(), (200, 8))
+        self.write(2, 3)
+        status, body = self.load()
+        self.assertEqual(status, 400)
+        self.assertIn("version 2 on a GPU: its memory has no room for the old version and it", body)
+        self.assertEqual(self.thrice(), (200, 8))
+
     def test_files_are_compared_with_their_sums(self):
         self.serve()
         self.assertEqual(self.thrice(), (200, 8))
