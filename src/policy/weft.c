@@ -67,6 +67,9 @@ static const struct policy_option options[] = {
     [WEFT_GIVE_UP] = {"give_up", 1, 0, 1, true, "0: jobs that will be late run as all others"},
     [WEFT_STRICT] =
         {"strict", 0, 0, 1, true, "1: an SLO is a deadline; a later answer is worthless"},
+    [WEFT_RESERVE] =
+        {"reserve", 0.75, 0, 1, false,
+         "share of the time to wait that must be left to a job while nothing is idle"},
     {.name = NULL},
 };
 

@@ -8,9 +8,7 @@
 /* The estimate is halved by every so many jobs that were given up in a row, so often at most. */
 enum { DOUBT = 16, DOUBTS_MAX = 16 };
 
-/* Of the time that a rest may wait, so much is needed while nothing is idle, and none of it while
- * one unit in so many is. */
-#define RESERVE 0.75
+/* Nothing has to be left while one unit in so many is idle. */
 enum { IDLE_ENOUGH = 4 };
 
 struct admission weft_admit(const struct policy_input *input, const struct job_facts *job)
@@ -45,7 +43,7 @@ static bool is_late(const struct policy_input *input, const struct ready_facts *
 
 /*
  * Whether the job will probably be late: while little is idle the rest of it has to wait in home
- * queues as well, for up to RESERVE of the time that it was given for that.
+ * queues as well, for up to `reserve` of the time that it was given for that.
  */
 static bool is_doubtful(const struct policy_input *input, const struct ready_facts *task)
 {
@@ -58,7 +56,7 @@ static bool is_doubtful(const struct policy_input *input, const struct ready_fac
     const int64_t idle = is_at_home ? weft_idle_share(input) * IDLE_ENOUGH : WEFT_IDLE_ONE;
     const double busy = (double)max_i64(WEFT_IDLE_ONE - idle, 0) / WEFT_IDLE_ONE;
     const double share = (double)rest_ns(input, task) / (double)max_i64(path_ns, 1);
-    const double wait_ns = RESERVE * busy * share * (double)spare_ns;
+    const double wait_ns = input->options[WEFT_RESERVE] * busy * share * (double)spare_ns;
     return (double)rest_ns(input, task) + wait_ns >
            (double)(job->deadline_ns - input->view->now_ns);
 }

@@ -24,6 +24,7 @@ enum weft_option {
     WEFT_POOL,
     WEFT_GIVE_UP,
     WEFT_STRICT,
+    WEFT_RESERVE,
 };
 
 #endif /* POLICY_WEFT_OPTIONS_H */
