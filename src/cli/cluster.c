@@ -153,7 +153,9 @@ static void add_editions(
     const struct member_editions *said = &member->editions;
     uint32_t newest = 0;
     for (uint32_t i = 0; i < list->count; i++) {
-        newest = max_u32(newest, list->items[i].editions.newest);
+        const struct member *other = &list->items[i];
+        const bool is_alike = other->agreement == member->agreement;
+        newest = is_alike ? max_u32(newest, other->editions.newest) : newest;
     }
     table_add(table, "%" PRIu32, change_of(said->newest));
     table_add(table, "%" PRIu32, change_of(said->serves));

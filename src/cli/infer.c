@@ -186,7 +186,9 @@ static enum weft_status ask(
     if (status == WEFT_OK && reply_out->status != 200) {
         (void)infer_explain(reply_out, error); /* It fails, whatever it says. */
         free(reply_out->body);
-        return reply_out->status == HTTP_UNAVAILABLE ? WEFT_BUSY : WEFT_FAILED;
+        return reply_out->status == HTTP_UNAVAILABLE ? WEFT_BUSY
+               : reply_out->status == HTTP_NOT_FOUND ? WEFT_NOT_FOUND
+                                                     : WEFT_FAILED;
     }
     return status;
 }
@@ -324,7 +326,7 @@ static int run(const struct command *command, void *given, const struct operands
 static const struct argument rows[] = {
     {"--url", "URL[,URL]",
      "address of the server; default http://127.0.0.1:8000. Of several, each is asked if\n"
-     "those before it cannot be reached, take no more, or say nothing for 4 s",
+     "those before it cannot be reached, do not have it, take no more, or say nothing for 4 s",
      ARGUMENT_TEXT, offsetof(struct values, where.url)},
     {"--out", "NAME=FILE", "write the bytes of an output to a file; may be repeated", ARGUMENT_LIST,
      offsetof(struct values, outs)},

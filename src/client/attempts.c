@@ -49,7 +49,7 @@ static void leave(struct asking *asking)
 
 static bool asks_next(enum weft_status status)
 {
-    return status == WEFT_IO || status == WEFT_BUSY;
+    return status == WEFT_IO || status == WEFT_BUSY || status == WEFT_NOT_FOUND;
 }
 
 static void *attempt(void *argument)

@@ -108,6 +108,7 @@ enum weft_status infer_get(
     enum weft_status status = http_call(&call, reply_out, error);
     if (status == WEFT_OK && reply_out->status != 200) {
         status = infer_explain(reply_out, error);
+        status = reply_out->status == HTTP_NOT_FOUND ? WEFT_NOT_FOUND : status;
         free(reply_out->body);
     }
     return status;

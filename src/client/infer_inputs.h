@@ -21,6 +21,8 @@ struct infer_target {
     char headers[HTTP_TOKEN_BYTES + 96]; /* Of every request: the token. */
 };
 
+enum { HTTP_NOT_FOUND = 404 };
+
 /* What the command line says about the server. NULL: the default, or nothing. */
 struct infer_where {
     const char *url;
@@ -48,7 +50,8 @@ enum weft_status infer_target_init(
 
 /*
  * Ask for @path; of the answer at most @bytes_max, or HTTP_ANSWER_BYTES for 0. The body is the
- * caller's. Errors: those of http_call(), and WEFT_FAILED if the answer is not good.
+ * caller's. Errors: those of http_call(), WEFT_NOT_FOUND for what is not there, and WEFT_FAILED if
+ * the answer is not good.
  */
 enum weft_status infer_get(
     const struct infer_target *target, const char *path, uint64_t bytes_max,

@@ -18,6 +18,7 @@
 #include "directory/back_ends.h"
 #include "engine/monotonic.h"
 #include "fabric/net_stream.h"
+#include "model/agreement.h"
 #include "runtime/remote.h"
 
 enum {
@@ -63,14 +64,15 @@ struct membership {
 };
 
 static void say_member(
-    const struct membership *membership, const char *event, const struct member *member)
+    const struct membership *membership, enum log_level level, const char *event,
+    const struct member *member)
 {
     const struct log_field fields[] = {
         log_text("node", member_title(member)),
         log_number("incarnation", (int64_t)member->incarnation),
         log_text("address", member->address),
     };
-    log_say(membership->options.log, LOG_INFO, event, 3, fields);
+    log_say(membership->options.log, level, event, 3, fields);
 }
 
 /* Whether @member, which is node @number from now on, can be used here; its last life is over. */
@@ -79,15 +81,16 @@ static bool take_machine(
 {
     const struct membership_host *host = &membership->host;
     struct weft_error error = {.status = WEFT_OK};
-    if (member->agreement != membership->self.agreement) {
-        say_member(membership, "other fleet or catalogue", member);
-        return false;
-    }
-    if (host->on_machine == NULL) {
+    const bool is_alike = member->agreement == membership->self.agreement;
+    if (is_alike && host->on_machine == NULL) {
         return true;
     }
-    if (membership->incarnations[number] != 0) { /* It may have been another machine. */
+    if (membership->incarnations[number] != 0) { /* It may have been another machine, or alike. */
         runtime_remove_member(membership->runtime, number);
+    }
+    if (!is_alike) {
+        say_member(membership, LOG_WARN, "member serves something else", member);
+        return false;
     }
     if (host->on_machine(host->context, number, member, &error)) {
         return true;
@@ -112,7 +115,7 @@ static void tell_node(struct membership *membership, uint32_t number)
         *known = 0;
     } else if (is_member && *known != member->incarnation) {
         if (take_machine(membership, number, member)) {
-            say_member(membership, "member", member);
+            say_member(membership, LOG_INFO, "member", member);
             memcpy(membership->titles[number], member_title(member), NAME_BYTES_MAX);
             const struct net_stream_peer peer = {
                 .node = number,
@@ -287,11 +290,12 @@ static enum weft_status check_agreement(
 {
     for (uint32_t i = 0; i < list->count; i++) {
         const struct member *member = &list->items[i];
-        if (!member_is_guest(member) && member->agreement != membership->self.agreement) {
+        if (!member_is_guest(member) &&
+            !agreement_is_of_one_cluster(member->agreement, membership->self.agreement)) {
             return error_set(
                 error, WEFT_INVALID,
-                "node '%s' serves something else: members, workers, memory, device, models and "
-                "workflows must be alike",
+                "node '%s' is of another cluster: members, workers, memory, device and slots must "
+                "be alike",
                 member_title(member));
         }
     }
@@ -481,6 +485,11 @@ bool membership_knows(struct membership *membership, const char *title)
 const struct member_list *membership_list(const struct membership *membership)
 {
     return &membership->taken->list;
+}
+
+bool membership_is_alike(const struct membership *membership, const struct member *member)
+{
+    return member->agreement == membership->self.agreement;
 }
 
 void membership_copy(struct membership *membership, struct member_list *list_out)

@@ -80,6 +80,9 @@ void membership_attach(
 /* Who was there when the name was first held, the process itself included. Borrowed. */
 const struct member_list *membership_list(const struct membership *membership);
 
+/* Whether @member has the same catalogue as this node, and works with it. */
+bool membership_is_alike(const struct membership *membership, const struct member *member);
+
 /* Who is there, as the directory said last. From any thread. */
 void membership_copy(struct membership *membership, struct member_list *list_out);
 

@@ -46,10 +46,10 @@ static uint64_t add_workflow(uint64_t hash, const struct workflow *workflow)
     return hash;
 }
 
-uint64_t agreement_of(const struct fleet *fleet, const struct catalogue *catalogue)
+uint64_t agreement_of(const struct fleet *fleet, const struct catalogue *catalogue, uint64_t names)
 {
-    uint64_t hash = add_fleet(hash_text("weft"), fleet);
-    hash = hash_mix(hash, catalogue->model_count);
+    const uint64_t cluster = hash_mix(add_fleet(hash_text("weft"), fleet), names);
+    uint64_t hash = hash_mix(hash_text("catalogue"), catalogue->model_count);
     for (uint32_t i = 0; i < catalogue->model_count; i++) {
         hash = hash_mix(hash, hash_text(catalogue->models[i]));
     }
@@ -57,5 +57,5 @@ uint64_t agreement_of(const struct fleet *fleet, const struct catalogue *catalog
     for (uint32_t i = 0; i < catalogue->workflow_count; i++) {
         hash = add_workflow(hash, catalogue->workflows[i]);
     }
-    return hash;
+    return (cluster >> 32 << 32) | hash >> 32;
 }

@@ -1,17 +1,27 @@
 /*
- * agreement.h - one number for all that the nodes of a cluster must have alike.
+ * agreement.h - one number for all that nodes must have alike to work together.
  *
  * Nodes name workers, models, workflows and tasks by dense numbers. Two nodes whose agreement
- * differs would mean different things by the same number.
+ * differs would mean different things by the same number. Its upper half is of the cluster, which
+ * is the same for as long as a node runs; its lower half is of the catalogue. Nodes that have only
+ * the upper half in common are members of one cluster, and do not work for each other.
  */
 #ifndef MODEL_AGREEMENT_H
 #define MODEL_AGREEMENT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct catalogue;
 struct fleet;
 
-uint64_t agreement_of(const struct fleet *fleet, const struct catalogue *catalogue);
+/* @names: a hash of the nodes' names in their order. */
+uint64_t agreement_of(const struct fleet *fleet, const struct catalogue *catalogue, uint64_t names);
+
+/* Whether those who have @a and @b can be members of one cluster. */
+static inline bool agreement_is_of_one_cluster(uint64_t a, uint64_t b)
+{
+    return a >> 32 == b >> 32;
+}
 
 #endif /* MODEL_AGREEMENT_H */

@@ -128,11 +128,11 @@ static enum weft_status make_trust(
 /* Numbers of nodes mean the same to all only if their names have the same order. */
 static uint64_t agreement(const struct settings *settings, const struct scenario *scenario)
 {
-    uint64_t hash = agreement_of(scenario->fleet, scenario->catalogue);
+    uint64_t names = 0;
     for (uint32_t i = 0; i < settings->member_count; i++) {
-        hash = hash_mix(hash, hash_text(settings->members[i]));
+        names = hash_mix(names, hash_text(settings->members[i]));
     }
-    return hash;
+    return agreement_of(scenario->fleet, scenario->catalogue, names);
 }
 
 /* Whether the node called @name may have files: it is in the directory, and weft.yaml allows it. */

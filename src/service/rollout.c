@@ -362,14 +362,13 @@ static void look_later(struct rollout *rollout)
 void rollout_members(struct rollout *rollout, const struct member_list *list)
 {
     const char *own = rollout->own;
-    const struct member *self = member_find(list, own);
     rollout->list->count = 0;
     rollout->other_count = 0;
     for (uint32_t i = 0; i < list->count; i++) {
         const struct member *member = &list->items[i];
         const struct member_editions *said = &member->editions;
         if (strcmp(member->name, own) == 0 || member_is_guest(member) ||
-            (self != NULL && member->agreement != self->agreement)) {
+            !membership_is_alike(rollout->membership, member)) {
             continue;
         }
         rollout->list->items[rollout->list->count++] = *member;
@@ -486,7 +485,8 @@ enum weft_status rollout_join(
     start(rollout, &own); /* Its files are known here: what is the same need not be looked at. */
     for (uint32_t i = 0; i < list->count && status == WEFT_OK; i++) {
         const struct member *member = &list->items[i];
-        if (strcmp(member->name, name) != 0 && member->editions.serving[0] != '\0') {
+        if (strcmp(member->name, name) != 0 && member->editions.serving[0] != '\0' &&
+            membership_is_alike(membership, member)) {
             status = adopt(rollout, member, error);
             serves =
                 serves == OWN ? member->editions.serves : max_u32(serves, member->editions.serves);

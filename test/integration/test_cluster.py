@@ -243,7 +243,7 @@ class Clusters(unittest.TestCase):
         shutil.copytree(cluster.folder, other)
         settings = (cluster.folder / "weft.yaml").read_text()
         (other / "weft.yaml").write_text(settings.replace("[a, b, c]", "[b, a, c]"))
-        self.assertIn("node 'a' serves something else", self.refused(cluster, "b", folder=other))
+        self.assertIn("node 'a' is of another cluster", self.refused(cluster, "b", folder=other))
         (other / "weft.yaml").write_text(settings.replace("memory: 200MB\n", ""))
         self.assertIn("needs 'members', 'workers' and 'memory' in weft.yaml",
                       self.refused(cluster, "b", folder=other))  # fmt: skip

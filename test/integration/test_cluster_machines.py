@@ -125,7 +125,7 @@ class Differ(Machines):
         wait_for(self, lambda: self.cluster.members()["first"]["state"] == "ready", "not ready")
         own = self.write(OPEN.replace(f"slots: {SLOTS}", "slots: 2"), "own")
         other = self.cluster.launch("other", folder=own, wait=False)
-        other.logged("node 'first' serves something else")
+        other.logged("node 'first' is of another cluster")
         self.assertNotEqual(other.process.wait(timeout=LIMIT), 0)
 
 

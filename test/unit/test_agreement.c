@@ -22,7 +22,7 @@ static int close_world(ATTR_UNUSED void **state)
 
 static uint64_t agreement(void)
 {
-    return agreement_of(world.fleet, world.catalogue);
+    return agreement_of(world.fleet, world.catalogue, /* names */ 3);
 }
 
 static void nodes_that_read_the_same_agree(ATTR_UNUSED void **state)
@@ -58,6 +58,18 @@ static void every_number_counts(ATTR_UNUSED void **state)
     assert_int_equal(agreement(), first);
 }
 
+static void another_catalogue_is_of_the_same_cluster(ATTR_UNUSED void **state)
+{
+    const uint64_t first = agreement();
+    world.catalogue->models[0][0]++;
+    assert_true(agreement_is_of_one_cluster(agreement(), first));
+    world.fleet->workers[1].memory_bytes++;
+    assert_false(agreement_is_of_one_cluster(agreement(), first));
+    world.fleet->workers[1].memory_bytes--;
+    assert_true(agreement_is_of_one_cluster(agreement(), first));
+    assert_false(agreement_is_of_one_cluster(agreement_of(world.fleet, world.catalogue, 4), first));
+}
+
 static void what_fills_slots_is_no_part_of_it(ATTR_UNUSED void **state)
 {
     const uint64_t alike = agreement();
@@ -76,6 +88,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(nodes_that_read_the_same_agree, open_world, close_world),
         cmocka_unit_test_setup_teardown(every_number_counts, open_world, close_world),
+        cmocka_unit_test_setup_teardown(
+            another_catalogue_is_of_the_same_cluster, open_world, close_world),
         cmocka_unit_test_setup_teardown(what_fills_slots_is_no_part_of_it, open_world, close_world),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

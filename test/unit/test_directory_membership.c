@@ -234,17 +234,21 @@ static void what_a_machine_has_is_known_before_its_node(ATTR_UNUSED void **state
     close_site(0);
 }
 
-static void another_fleet_or_catalogue_is_refused(ATTR_UNUSED void **state)
+static void another_cluster_is_refused_but_not_another_catalogue(ATTR_UNUSED void **state)
 {
     struct weft_error error;
     const struct directory_options directory = {.where = where};
     struct site other = {.node = 1};
     open_site(0);
     assert_int_equal(directory_open(&directory, &other.directory, &error), WEFT_OK);
-    assert_int_equal(join(&other, /* agreement */ 8, &error), WEFT_INVALID);
-    assert_non_null(strstr(error.message, "node 'a' serves something else"));
-    assert_int_equal(join(&other, /* agreement */ 7, &error), WEFT_OK);
-    membership_close(other.membership);
+    assert_int_equal(join(&other, /* agreement */ UINT64_C(1) << 32 | 7, &error), WEFT_INVALID);
+    assert_non_null(strstr(error.message, "node 'a' is of another cluster"));
+    for (uint32_t agreement = 7; agreement < 9; agreement++) {
+        assert_int_equal(join(&other, agreement, &error), WEFT_OK);
+        const struct member *member = member_find(membership_list(other.membership), "a");
+        assert_int_equal(membership_is_alike(other.membership, member), agreement == 7);
+        membership_close(other.membership);
+    }
     directory_destroy(other.directory);
     close_site(0);
 }
@@ -396,7 +400,7 @@ int main(void)
         cmocka_unit_test_setup(members_come_and_go, new_folder),
         cmocka_unit_test_setup(who_is_ready_is_seen_by_those_who_join, new_folder),
         cmocka_unit_test_setup(what_a_machine_has_is_known_before_its_node, new_folder),
-        cmocka_unit_test_setup(another_fleet_or_catalogue_is_refused, new_folder),
+        cmocka_unit_test_setup(another_cluster_is_refused_but_not_another_catalogue, new_folder),
         cmocka_unit_test_setup(members_without_names_take_any_that_is_free, new_folder),
         cmocka_unit_test_setup(a_guest_is_known_but_no_member, new_folder),
         cmocka_unit_test_setup(a_name_that_is_taken_away_is_noticed, new_folder),
