@@ -56,12 +56,7 @@ void keys_release_deputy(struct node *node, uint32_t slot)
     entry->former_deputy = NODE_NONE;
     if (former != NODE_NONE && former != entry->deputy &&
         members_is_up(node->view.members, former) && !suspects_has(&node->view.suspects, former)) {
-        const struct message taken = {
-            .kind = MESSAGE_TAKEN,
-            .job = entry->job,
-            .workflow = entry->workflow,
-            .deputy = {.key = entry->key},
-        };
+        const struct message taken = keyed_taken(entry, entry->job);
         outbox_send(node, former, &taken);
     }
 }

@@ -568,12 +568,7 @@ void keys_returned(struct node *node, uint32_t peer)
         struct keyed *entry = keyed_at(node, slot);
         if (entry->former.number != 0 && entry->former.node == peer &&
             entry->former.incarnation == incarnation && audit_has_room(node, /* messages */ 1)) {
-            const struct message said = {
-                .kind = MESSAGE_TAKEN,
-                .job = entry->former,
-                .workflow = entry->workflow,
-                .deputy = {.key = entry->key},
-            };
+            const struct message said = keyed_taken(entry, entry->former);
             outbox_send(node, peer, &said);
             entry->former = (struct job_id){0}; /* Once: a link may come and go many times. */
             if (entry->state == KEYED_OWNED) {

@@ -164,6 +164,16 @@ struct message keyed_settled(const struct keyed *entry, enum weft_status status,
     };
 }
 
+struct message keyed_taken(const struct keyed *entry, struct job_id job)
+{
+    return (struct message){
+        .kind = MESSAGE_TAKEN,
+        .job = job,
+        .workflow = entry->workflow,
+        .deputy = {.key = entry->key},
+    };
+}
+
 void keyed_unfollow(struct keyed *entry, uint32_t peer)
 {
     uint32_t kept = 0;

@@ -43,6 +43,9 @@ void keyed_drop_outputs(struct node *node, uint32_t slot);
 struct message keyed_settled(
     const struct keyed *entry, enum weft_status status, enum reason reason);
 
+/* What is said to a node that has @job of the request of @entry, and is not to go on with it. */
+struct message keyed_taken(const struct keyed *entry, struct job_id job);
+
 /* @peer wants the answer of request @slot as well. Too many: the first of them is told to give up.
  */
 void keyed_follow(struct node *node, uint32_t slot, uint32_t peer);
