@@ -32,7 +32,11 @@ void infer_release(struct infer *infer)
     free(infer->body);
     oip_response_deinit(&infer->response);
     oip_request_deinit(&infer->request);
-    free(infer);
+    if (server->spare_count < SERVER_SPARES) {
+        server->spares[server->spare_count++] = infer;
+    } else {
+        free(infer);
+    }
     if (server->is_stopped) {
         server_release(server);
     } else {
@@ -438,10 +442,12 @@ static struct infer *create(
     struct server *server, struct http_exchange *exchange, uint32_t workflow)
 {
     static const struct http_receiver receiver = {infer_room, infer_took, infer_end, infer_gone};
-    struct infer *infer = calloc(1, sizeof(*infer));
+    struct infer *infer =
+        server->spare_count > 0 ? server->spares[--server->spare_count] : malloc(sizeof(*infer));
     if (infer == NULL) {
         return NULL;
     }
+    *infer = (struct infer){.state = INFER_RECEIVING};
     infer->server = server;
     infer->runtime = server->runtime;
     infer->exchange = exchange;

@@ -84,6 +84,9 @@ void server_release(struct server *server)
     for (uint32_t i = 0; server->learned != NULL && i < server->catalogue->workflow_count; i++) {
         free(server->learned[i]);
     }
+    for (uint32_t i = 0; i < server->spare_count; i++) {
+        free(server->spares[i]);
+    }
     free(server->learned);
     free(server->versions);
     metrics_destroy(server->metrics);

@@ -27,6 +27,8 @@ struct learned {
     int64_t shape[WEFT_RANK_MAX];
 };
 
+enum { SERVER_SPARES = 32 };
+
 struct server {
     struct server_options options;
     struct runtime *runtime;
@@ -40,6 +42,8 @@ struct server {
     struct learned **learned;               /* By workflow and result. */
     char (*versions)[SERVER_VERSION_BYTES]; /* By workflow. */
     struct list infers;                     /* All inference requests not released. */
+    struct infer *spares[SERVER_SPARES];    /* Released, for the next ones: malloc() is slow, */
+    uint32_t spare_count;                   /* since they have some kilobytes. */
     uint32_t open;                          /* Inference requests without an answer. */
     uint32_t works;                         /* On other threads. */
     uint64_t answers[6]; /* Inference responses by the first digit of their status. */
