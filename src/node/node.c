@@ -337,7 +337,8 @@ ATTR_COLD static void on_repository_changed(
         cache_repository_changed(node, &node->workers[i], model, available);
     }
     for (uint32_t i = 0; warm && i < node->worker_count; i++) {
-        if (cache_welcome(&node->workers[i], model)) {
+        if (profile_can_run(node->profile, model, node->workers[i].spec->device) &&
+            cache_welcome(&node->workers[i], model)) {
             return; /* Once is enough before any task asks for it. */
         }
     }
