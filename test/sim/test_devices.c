@@ -553,36 +553,15 @@ static void shares_of_one_worker_slow_each_other_too(ATTR_UNUSED void **state)
     stage_close(&stage);
 }
 
-/* A third of the device each, which two others slow by two thirds of the coefficient. */
-static void units_of_processors_slow_others_by_their_number(ATTR_UNUSED void **state)
-{
-    struct stage stage;
-    const struct fleet_worker like = {.gpu_units = 3, .interference = 0.3, .sharing = SHARES_SM};
-    open_machine(&stage, 1, &like);
-    const uint32_t model = stage_model(&stage, "a", 0, MS(10));
-    const struct profile_point third = {.items = 1, .gpu = 1, .run_ns = MS(30)};
-    assert_int_equal(profile_add_point(stage.profile, model, 0, &third), WEFT_OK);
-    const uint32_t chain = stage_chain(&stage, "chain", "a");
-    begin(&stage);
-    for (uint32_t i = 0; i < 3; i++) {
-        stage_request(&stage, 0, 0, chain);
-    }
-    end(&stage);
-    for (uint32_t i = 0; i < 3; i++) {
-        expect_ended(chain, i, MS(36), MS(36));
-    }
-    stage_close(&stage);
-}
-
-/* The same, of a batch of which more is known than of its device. */
-static void others_slow_a_batch_as_was_measured_of_it(ATTR_UNUSED void **state)
+/* Three batches that have a third of the device each end after @end_ns. */
+static void expect_thirds(double interference, int64_t end_ns)
 {
     struct stage stage;
     const struct fleet_worker like = {.gpu_units = 3, .interference = 0.3, .sharing = SHARES_SM};
     open_machine(&stage, 1, &like);
     const uint32_t model = stage_model(&stage, "a", 0, MS(10));
     const struct profile_point third = {
-        .items = 1, .gpu = 1, .run_ns = MS(30), .interference = 1.5};
+        .items = 1, .gpu = 1, .run_ns = MS(30), .interference = interference};
     assert_int_equal(profile_add_point(stage.profile, model, 0, &third), WEFT_OK);
     const uint32_t chain = stage_chain(&stage, "chain", "a");
     begin(&stage);
@@ -591,9 +570,20 @@ static void others_slow_a_batch_as_was_measured_of_it(ATTR_UNUSED void **state)
     }
     end(&stage);
     for (uint32_t i = 0; i < 3; i++) {
-        expect_ended(chain, i, MS(60), MS(60));
+        expect_ended(chain, i, end_ns, end_ns);
     }
     stage_close(&stage);
+}
+
+/* Two others slow a batch by two thirds of the coefficient. */
+static void units_of_processors_slow_others_by_their_number(ATTR_UNUSED void **state)
+{
+    expect_thirds(/* interference: the device's */ 0, MS(36));
+}
+
+static void others_slow_a_batch_as_was_measured_of_it(ATTR_UNUSED void **state)
+{
+    expect_thirds(/* interference */ 1.5, MS(60));
 }
 
 static void a_cancelled_run_slows_no_other_any_more(ATTR_UNUSED void **state)
