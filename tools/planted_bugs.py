@@ -209,8 +209,8 @@ BUGS = [
         "src/node/claims.c",
         "a home claims again at once what was declined",
         "`claims_declined()` believes what is said to be free",
-        "free.gpu = min_u32(free.gpu, claim->config.gpu - 1);",
-        "free.gpu = min_u32(free.gpu, claim->config.gpu);",
+        "free.gpu = min_u32(free.gpu, wanted - min_u32(wanted, 1));",
+        "free.gpu = min_u32(free.gpu, wanted);",
         (UNIT_TESTS,),
     ),
     Bug(
@@ -593,7 +593,7 @@ BUGS = [
         "`jobs_place()` does not look at `losses`",
         "reason == REASON_TOO_LARGE || job_at(node, slot)->losses > 0",
         "reason == REASON_TOO_LARGE",
-        (SWARM,),
+        (UNIT_TESTS,),
     ),
     Bug(
         "not-told",

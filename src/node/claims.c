@@ -265,8 +265,10 @@ void claims_declined(struct node *node, uint32_t slot, const struct message *mes
     take_back(node, claim);
     if (reason == REASON_DRAIN) {
         free.gpu = 0;
-    } else if (!never && reason != REASON_STALE && claim->config.gpu > 0) {
-        free.gpu = min_u32(free.gpu, claim->config.gpu - 1); /* Whatever the obstacle was. */
+    } else if (!never && reason != REASON_STALE) { /* Whatever the obstacle was. */
+        const struct fleet_worker *device = &node->fleet->workers[claim->worker];
+        const uint32_t wanted = sharing_round(device, claim->config.gpu);
+        free.gpu = min_u32(free.gpu, wanted - min_u32(wanted, 1));
     }
     rows_said(node, message, free);
     finish(node, slot, &facts, never ? FATE_REFUSE : FATE_PUT_BACK, reason);

@@ -72,23 +72,6 @@ void home_freed(struct node *node)
     }
 }
 
-void home_declined(struct node *node, const struct message *message)
-{
-    const uint32_t slot = claims_find(node, message);
-    if (slot == POOL_NONE || message->outcome.reason >= REASON_COUNT) {
-        return;
-    }
-    const struct claim claim = *claim_at(node, slot);
-    const uint32_t queue = workflow_at(node, claim.workflow)->queue_first + claim.task;
-    struct record *record = trace(node, RECORD_DECLINED, (enum reason)message->outcome.reason);
-    record->workflow = (uint16_t)claim.workflow;
-    record->task = claim.task;
-    record->worker = claim.worker;
-    record->value = claim.task_count;
-    claims_declined(node, slot, message);
-    node->home.queues[queue].due = true;
-}
-
 void home_ended(struct node *node, const struct message *message)
 {
     const uint32_t slot = claims_find(node, message);
@@ -272,6 +255,41 @@ static void recheck(struct node *node, struct home_queue *queue)
     pause_ns = min_i64(pause_ns, RECHECK_LAST_NS);
     queue->rechecks++;
     look_at(node, queue, now_ns(node) + pause_ns);
+}
+
+/*
+ * A claim of @queue was declined: ask again. News of what is free is kept for a limited number of
+ * workers, so that two of many could be claimed in turn without end.
+ */
+static void look_soon(struct node *node, struct home_queue *queue)
+{
+    if (now_ns(node) - queue->declined_ns >= RECHECK_FIRST_NS) {
+        queue->declined_ns = now_ns(node);
+        queue->declines = 0;
+    }
+    queue->declines++;
+    if (queue->declines <= DECLINES_IN_A_ROW) {
+        queue->due = true;
+    } else {
+        recheck(node, queue);
+    }
+}
+
+void home_declined(struct node *node, const struct message *message)
+{
+    const uint32_t slot = claims_find(node, message);
+    if (slot == POOL_NONE || message->outcome.reason >= REASON_COUNT) {
+        return;
+    }
+    const struct claim claim = *claim_at(node, slot);
+    const uint32_t queue = workflow_at(node, claim.workflow)->queue_first + claim.task;
+    struct record *record = trace(node, RECORD_DECLINED, (enum reason)message->outcome.reason);
+    record->workflow = (uint16_t)claim.workflow;
+    record->task = claim.task;
+    record->worker = claim.worker;
+    record->value = claim.task_count;
+    claims_declined(node, slot, message);
+    look_soon(node, &node->home.queues[queue]);
 }
 
 /* Ask and claim until nothing more fits. Returns how many tasks have left the queue. */

@@ -83,9 +83,11 @@ struct home_queue {
     uint32_t late_count; /* Of them, those that were put off. */
     uint32_t late_items;
     uint32_t rechecks;
-    bool waits;      /* Its head found no room. */
-    bool due;        /* To be looked at before the step ends. */
-    int64_t look_ns; /* To be looked at then. */
+    bool waits;          /* Its head found no room. */
+    bool due;            /* To be looked at before the step ends. */
+    int64_t look_ns;     /* To be looked at then. */
+    int64_t declined_ns; /* When the first of the last claims was declined, */
+    uint32_t declines;   /* and how many were since. */
 };
 
 struct home {

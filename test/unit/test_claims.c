@@ -402,6 +402,26 @@ static void offer_and_say(
     lone_deliver(lone, &message);
 }
 
+/* Or two workers of very many could be claimed in turn without end. */
+static void a_home_whose_claims_are_declined_pauses(void **state)
+{
+    (void)state;
+    struct lone lone;
+    struct message claimed = open_claimed(&lone);
+    uint32_t declines = 0;
+    do {
+        tell(&lone, &claimed, MESSAGE_DECLINE, REASON_STALE, /* row_sequence */ 2);
+        declines++;
+        if (lone_sent_count(&lone, HOLDER, MESSAGE_CLAIM) > 0) {
+            claimed = expect_claim(&lone, first);
+        }
+    } while (lone_sent_count(&lone, HOLDER, MESSAGE_CLAIM) > 0 && declines < 1000);
+    assert_int_equal(declines, DECLINES_IN_A_ROW + 1);
+    assert_true(lone_timer(&lone, TIMER_HOME));
+    (void)expect_claim(&lone, first);
+    lone_close(&lone);
+}
+
 static void an_offer_says_what_is_free_where_it_waits(void **state)
 {
     (void)state;
@@ -622,6 +642,7 @@ int main(void)
         cmocka_unit_test(an_end_frees_units_before_the_row_says_so),
         cmocka_unit_test(tasks_that_are_ready_together_are_not_offered_the_same_unit),
         cmocka_unit_test(a_row_follows_offers_that_left_units_out),
+        cmocka_unit_test(a_home_whose_claims_are_declined_pauses),
         cmocka_unit_test(an_offer_says_what_is_free_where_it_waits),
         cmocka_unit_test(an_offer_acknowledges_the_claims_that_it_counts),
         cmocka_unit_test(what_was_counted_once_is_counted_from_then_on),

@@ -12,6 +12,7 @@
 #include "lone_node.h"
 #include "node/keys.h"
 #include "node/keys_table.h"
+#include "node/model_cache.h"
 
 #define ALL_UP    UINT64_C(7)
 #define WITHOUT_1 UINT64_C(5)
@@ -379,6 +380,24 @@ static void what_a_lost_node_had_is_repaired_a_few_at_a_time(void **state)
     lone_plan(0, 0, 0, 0);
     lone_members(&lone, 2, UINT64_C(1), /* fresh */ 0);
     expect_short_steps(&lone, 40);
+    lone_close(&lone);
+}
+
+/* Its client was told that it is accepted, and hears how it ended, not that it may ask later. */
+static void what_was_accepted_once_is_not_refused_by_the_next_owner(void **state)
+{
+    (void)state;
+    struct lone lone;
+    open_with_deputies(&lone);
+    lone.key = key_of(1, 0);
+    say(&lone, MESSAGE_DEPUTE, foreign, 1);
+    cache_device_lost(lone.node, &lone.node->workers[0]); /* No worker is left for it. */
+    lone_members(&lone, 2, UINT64_C(1), /* fresh */ 0);
+    assert_true(lone_timer(&lone, TIMER_REPAIR));
+    assert_int_equal(node_counts(lone.node).jobs, 0);
+    const uint32_t slot = keys_find(lone.node, lone.key);
+    assert_int_not_equal(slot, POOL_NONE); /* A refusal would not be kept. */
+    assert_int_equal(keyed_at(lone.node, slot)->status, WEFT_FAILED);
     lone_close(&lone);
 }
 
@@ -1069,6 +1088,7 @@ int main(void)
         cmocka_unit_test(an_owner_counts_what_one_that_it_outranks_has_counted),
         cmocka_unit_test(an_attempt_does_not_wait_for_a_deputy_for_ever),
         cmocka_unit_test(jobs_that_waited_for_a_deputy_go_on_a_few_at_a_time),
+        cmocka_unit_test(what_was_accepted_once_is_not_refused_by_the_next_owner),
         cmocka_unit_test(what_a_lost_node_had_is_repaired_a_few_at_a_time),
         cmocka_unit_test(what_is_asked_for_again_and_not_known_runs_when_a_deputy_knows),
         cmocka_unit_test(a_deputy_runs_nothing_before_its_own_deputy_knows),
