@@ -889,7 +889,7 @@ BUGS = [
     Bug(
         "odd-cells",
         "src/view/cells.h",
-        "members of one cell think that they are in two",
+        "nearly all members are in one cell",
         "`cells_of()` looks at the first node alone",
         "return node % cell_count;",
         "return node == 0 ? 0 : cell_count - 1;",

@@ -25,6 +25,18 @@ static void a_cell_never_has_fewer_members_than_it_should(ATTR_UNUSED void **sta
     assert_int_equal(cells_of_members(1024), 16);
 }
 
+static void nodes_are_dealt_out_evenly(ATTR_UNUSED void **state)
+{
+    uint32_t counts[4] = {0};
+    for (uint32_t node = 0; node < 256; node++) {
+        assert_in_range(cells_of(node, 4), 0, 3);
+        counts[cells_of(node, 4)]++;
+    }
+    for (uint32_t cell = 0; cell < 4; cell++) {
+        assert_int_equal(counts[cell], 64);
+    }
+}
+
 static void cells_split_in_two(ATTR_UNUSED void **state)
 {
     for (uint32_t node = 0; node < 2000; node++) {
@@ -75,6 +87,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_cell_never_has_fewer_members_than_it_should),
+        cmocka_unit_test(nodes_are_dealt_out_evenly),
         cmocka_unit_test(cells_split_in_two),
         cmocka_unit_test(machines_that_differ_are_noticed),
     };
