@@ -208,9 +208,14 @@ ablation() {
   table ablation scenarios/nona/parallel.yaml 1500 "$policies" "${often[@]}"
   table ablation scenarios/nona/nona.yaml 2250 "$policies" "${often[@]}"
   table ablation scenarios/esg/strict.yaml 74.63 "$policies" --jobs 2000 --seeds 8
+  table ablation scenarios/esg/strict.yaml 100 "$policies" --jobs 4000 --seeds 8
   for each in memory links racks wrong whole-bursts; do
     table ablation "$folder/combined/$each.yaml" \
       "$(shares_of "$folder/combined/$each.yaml" 0.4)" "$policies" --jobs 1000 --seeds 8
+  done
+  for each in both links; do
+    table ablation "$folder/combined/$each.yaml" \
+      "$(shares_of "$folder/combined/$each.yaml" 1)" "$policies" --jobs 1000 --seeds 8
   done
 }
 
