@@ -14,19 +14,14 @@ import sys
 
 import kept
 import page
-from study import interval
+from study import interval, mean_of
 
 ENOUGH = 0.95  # Of the deadlines, at the rate that is said to be carried.
 
 
 def value(runs, *keys):
     """Mean and half of the interval of one figure; None if no run has it."""
-    found = []
-    for run in runs:
-        for key in keys:
-            run = run[key]
-        found.append(run)
-    return interval(found) if found and None not in found else None
+    return mean_of(runs, *keys) if runs and runs[0][keys[0]] is not None else None
 
 
 def is_stable(runs):
