@@ -22,7 +22,7 @@
  * where they pay.
  */
 #define SETTINGS_POLICY_DEFAULT                                                                    \
-    "place=compass:pool:keep=4,order=weft,dispatch=first-fit:gpu=4:paying,cache=compass"
+    "place=compass:pool:keep=16,order=weft,dispatch=first-fit:gpu=4:paying,cache=compass"
 
 enum { SETTINGS_MEMBERS_MAX = 256 };
 

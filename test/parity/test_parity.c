@@ -235,7 +235,7 @@ static int64_t compare(const struct script *script)
 static const char *const policies[] = {
     "weft",
     "hash",
-    "place=compass:pool:keep=4,order=weft,dispatch=first-fit:paying,cache=compass",
+    "place=compass:pool:keep=16,order=weft,dispatch=first-fit:paying,cache=compass",
     "compass",
     "esg",
     "least-work",
