@@ -17,11 +17,11 @@
 #include <uv.h>
 
 #include "bench.h"
-#include "engine/function_pool.h"
-#include "engine/local.h"
-#include "engine/onnx_run.h"
-#include "engine/ort_memory.h"
+#include "function/pool.h"
 #include "model/catalogue.h"
+#include "onnx/local.h"
+#include "onnx/ort_memory.h"
+#include "onnx/run.h"
 #include "unit/onnx_writer.h"
 
 static char folder[] = "/tmp/weft-bench-XXXXXX";

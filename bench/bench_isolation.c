@@ -16,10 +16,10 @@
 
 #include "bench.h"
 #include "engine/bundle.h"
-#include "engine/local.h"
-#include "engine/process.h"
-#include "engine/process_child.h"
 #include "model/catalogue.h"
+#include "onnx/local.h"
+#include "process/child.h"
+#include "process/process.h"
 #include "unit/onnx_writer.h"
 
 enum { CALLS = 1000, ROUNDS = 9, CRASHES = 20, BESIDE = 50 };

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "bench.h"
-#include "engine/onnx_run.h"
+#include "onnx/run.h"
 #include "unit/onnx_writer.h"
 
 enum { FORMS = 2, ROUNDS = 12, POINTS = 4, LONG_MS = 50 };

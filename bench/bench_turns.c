@@ -7,7 +7,7 @@
  * Without arguments the model has eight matrix products of 1024 x 1024. A model that is named must
  * take one tensor of FP32; extents that it leaves open, beside the rows, are those that are given,
  * such as 48x640, with one table each. Processor time of the thread, the best of several in turn,
- * because others use the machine too. Answers must agree (onnx_rows.h).
+ * because others use the machine too. Answers must agree (onnx/rows.h).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 
 #include "bench.h"
 #include "engine/monotonic.h"
-#include "engine/onnx_run.h"
+#include "onnx/run.h"
 #include "unit/onnx_writer.h"
 
 enum { FORMS = 3, ROUNDS = 8, POINTS = 4, TRIALS = 14 };

@@ -32,6 +32,10 @@ MAY_USE = {
     "lab": TO_TRACE + ["document", "sim", "console"],
     "fabric": ["base", "model", "view", "wire"],
     "engine": ["base", "model", "profile"],
+    "function": ["base", "engine"],
+    "onnx": ["base", "model", "engine", "function"],
+    "cuda": ["base", "model", "profile", "engine"],
+    "process": ["base", "model", "engine", "function", "onnx", "cuda"],
     "runtime": TO_TRACE + ["fabric", "engine"],
     "protocol": ["base", "model", "engine"],
     "server": TO_TRACE + ["fabric", "engine", "runtime", "protocol"],
@@ -39,8 +43,8 @@ MAY_USE = {
     "directory": ["base", "model", "fabric", "engine", "runtime", "client"],
     "service": TO_TRACE
     + [
-        "document", "console", "fabric", "engine", "runtime", "protocol", "server", "client",
-        "directory",
+        "document", "console", "fabric", "engine", "function", "onnx", "cuda", "process", "runtime",
+        "protocol", "server", "client", "directory",
     ],
     "cli": [
         "base", "model", "mixture", "policy", "trace", "document", "console", "lab", "client",
@@ -62,8 +66,8 @@ CORE_HEADERS = {
 LIBRARY_USERS = {
     "yaml.h": ["document"],
     "jansson.h": ["document", "server", "client", "directory", "cli"],
-    "uv.h": ["fabric", "engine", "runtime", "server", "client", "directory"],
-    "dlfcn.h": ["engine", "fabric"],
+    "uv.h": ["fabric", "onnx", "process", "runtime", "server", "client", "directory"],
+    "dlfcn.h": ["function", "onnx", "cuda", "fabric"],
     "openssl/ssl.h": ["fabric", "server", "client"],
 }
 

@@ -4,7 +4,7 @@
 #   onnxruntime/libonnxruntime.so    runs the models (MIT)
 #   onnxruntime/LICENSE.onnxruntime  its licence, and
 #   onnxruntime/ThirdPartyNotices.txt  those of what is linked into it: installed beside it
-#   onnxruntime/onnxruntime_c_api.h  its header, for the test of src/engine/ort_abi.h (MIT)
+#   onnxruntime/onnxruntime_c_api.h  its header, for the test of src/onnx/ort_abi.h (MIT)
 #   ucx/libucp.so.0 and three more   the net ucx between machines (BSD)
 #   ucx/LICENSE.ucx                  their licence
 #

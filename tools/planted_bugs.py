@@ -798,7 +798,7 @@ BUGS = [
     ),
     Bug(
         "any-version",
-        "src/engine/cuda_versions.c",
+        "src/cuda/versions.c",
         "a GPU runs another version of a model than a job's edition means",
         "`cuda_version_meant()` takes the first",
         "at = artifact_version_at(versions, edition);",
@@ -807,7 +807,7 @@ BUGS = [
     ),
     Bug(
         "unsaid-failure",
-        "src/engine/cuda_revise.c",
+        "src/cuda/revise.c",
         "a version that a GPU cannot run counts as one that it can",
         "`cuda_revise_end()` forgets the error",
         "engine->revision.status == WEFT_OK && job->error.status != WEFT_OK",
@@ -816,7 +816,7 @@ BUGS = [
     ),
     Bug(
         "kept-version",
-        "src/engine/cuda_revise.c",
+        "src/cuda/revise.c",
         "a version that no job names stays on the GPU",
         "`cuda_revise_begin()` closes none",
         "    cuda_versions_close_others(engine, job->group, &job->versions);\n",
@@ -825,7 +825,7 @@ BUGS = [
     ),
     Bug(
         "kept-weights",
-        "src/engine/cuda_keeper.c",
+        "src/cuda/keeper.c",
         "a keeper keeps versions that went while no engine process was there",
         "`retain()` takes all for listed",
         "bool is_listed = (*link)->name.model != word->name.model;",
@@ -834,7 +834,7 @@ BUGS = [
     ),
     Bug(
         "copied-again",
-        "src/engine/cuda_load.c",
+        "src/cuda/load.c",
         "what a revision has brought is dropped before the load that is to find it",
         "`unload()` does not look at `is_revised`",
         "    if (!group->is_revised) {\n",
@@ -843,7 +843,7 @@ BUGS = [
     ),
     Bug(
         "lost-file",
-        "src/engine/cuda_versions.c",
+        "src/cuda/versions.c",
         "a file of weights is unmapped that another worker of the GPU copies from",
         "no `pass_file_on()` in `cuda_version_close()`",
         "    pass_file_on(engine, place);\n",
@@ -852,7 +852,7 @@ BUGS = [
     ),
     Bug(
         "old-object",
-        "src/engine/cuda_torch.c",
+        "src/cuda/torch.c",
         "a package that was replaced runs with its old code",
         "`check_object()` compares nothing",
         "    while (known != NULL && strcmp(known->path, path) != 0) {",

@@ -45,7 +45,8 @@ BANNED = {
 
 CLOCKS = ("time", "gettimeofday", "clock_gettime", "clock", "timespec_get")
 CLOCK_FOLDERS = (
-    "src/runtime", "src/engine", "src/console", "src/directory", "src/service", "bench", "test",
+    "src/runtime", "src/engine", "src/function", "src/onnx", "src/cuda", "src/process",
+    "src/console", "src/directory", "src/service", "bench", "test",
 )  # fmt: skip
 
 ALLOCATORS = ("malloc", "calloc", "realloc", "free", "strdup", "aligned_alloc")

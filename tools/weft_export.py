@@ -31,7 +31,7 @@ ALIGNMENT = 256  # Of a constant in the file of weights.
 PAGE = 4096  # The file ends with a whole page, so that it can be registered with the driver.
 ROWS = (1, 4, 8, 16)
 
-# As the manifest writes types: src/engine/cuda_manifest.h.
+# As the manifest writes types: src/cuda/manifest.h.
 TYPES = {
     "torch.uint8": "UINT8",
     "torch.int8": "INT8",

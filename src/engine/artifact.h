@@ -35,7 +35,7 @@ enum artifact_kind {
 struct artifact {
     enum artifact_kind kind;
     char *path;                    /* Of the file; owned by the table, like the next. */
-    char *cuda;                    /* Folder with packages for GPUs: cuda_manifest.h. NULL: none. */
+    char *cuda;                    /* Folder with packages for GPUs: cuda/manifest.h. NULL: none. */
     int64_t cuda_since_ns;         /* What changed there later is compared again. 0: never. */
     char function[NAME_BYTES_MAX]; /* FUNCTION: its name in the shared object. */
     int64_t run_ns_max;            /* FUNCTION: of a call. 0: as struct function_limits says. */

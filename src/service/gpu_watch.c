@@ -5,7 +5,7 @@
 #include <time.h>
 
 #include "base/memory.h"
-#include "engine/nvml.h"
+#include "cuda/nvml.h"
 #include "runtime/runtime.h"
 
 enum { PERIOD_S = 1 };

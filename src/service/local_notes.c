@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "engine/onnx_cache.h"
+#include "onnx/cache.h"
 #include "service/ports_check.h"
 
 static void on_model(

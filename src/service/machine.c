@@ -9,7 +9,7 @@
 
 #include "base/assert.h"
 #include "base/numbers.h"
-#include "engine/cuda_share.h"
+#include "cuda/share.h"
 
 enum { LINE_BYTES = 512 };
 

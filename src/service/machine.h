@@ -10,8 +10,8 @@
 #include <weft/status.h>
 
 #include "base/limits.h"
+#include "cuda/find.h"
 #include "document/settings.h"
-#include "engine/cuda_find.h"
 #include "model/fleet.h"
 
 /* A GPU that engines can use. */

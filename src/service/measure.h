@@ -10,9 +10,9 @@
 #define SERVICE_MEASURE_H
 
 #include "document/repository.h"
-#include "engine/onnx_model.h"
-#include "engine/ort.h"
 #include "model/workflow.h"
+#include "onnx/model.h"
+#include "onnx/ort.h"
 #include "profile/profile.h"
 
 struct nursery;

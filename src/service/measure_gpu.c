@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "engine/cuda_manifest.h"
-#include "engine/cuda_measure.h"
+#include "cuda/manifest.h"
+#include "cuda/measure.h"
 #include "service/machine.h"
 #include "service/sums.h"
 

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/suggest.h"
-#include "engine/onnx_cache.h"
+#include "onnx/cache.h"
 #include "service/edition.h"
 
 static bool is_wanted(const struct measure_request *request, const char *name)

@@ -1,7 +1,7 @@
 /* measured_look.c - what a version of a model takes and gives, and whether its files are right. */
 #include "base/assert.h"
 #include "base/error.h"
-#include "engine/onnx_cache.h"
+#include "onnx/cache.h"
 #include "service/edition.h"
 #include "service/measure_repository.h"
 

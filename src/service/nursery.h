@@ -8,8 +8,8 @@
 #define SERVICE_NURSERY_H
 
 #include "document/repository.h"
-#include "engine/fork_server.h"
-#include "engine/process_child.h"
+#include "function/fork_server.h"
+#include "process/child.h"
 #include "service/machine.h"
 #include "service/measure.h"
 

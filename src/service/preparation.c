@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/units.h"
 #include "document/repository_scan.h"
-#include "engine/onnx_cache.h"
+#include "onnx/cache.h"
 #include "service/fetch.h"
 
 /* What is called @path, of edition_forms(), in messages. */

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "console/progress.h"
-#include "engine/onnx_file.h"
+#include "onnx/file.h"
 #include "service/measure_gpu.h"
 #include "service/nursery.h"
 #include "service/ports_check.h"

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/units.h"
-#include "engine/fork_output.h"
+#include "function/fork_output.h"
 
 static int64_t now_ns(void)
 {

@@ -27,7 +27,7 @@
 #include "engine/artifact.h"
 #include "engine/bundle.h"
 #include "engine/engine.h"
-#include "engine/fork_server.h"
+#include "function/fork_server.h"
 #include "model/catalogue.h"
 
 enum { HOST_MODELS = 3, HOST_DONE_MAX = 256, HOST_WORKERS = 2 };

@@ -7,9 +7,9 @@
 
 #include "base/attributes.h"
 #include "conformance/engine_host.h"
-#include "engine/process.h"
-#include "engine/process_child.h"
 #include "model/items.h"
+#include "process/child.h"
+#include "process/process.h"
 #include "unit/cuda_fixture.h"
 #include "unit/onnx_fixture.h"
 

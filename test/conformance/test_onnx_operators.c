@@ -4,7 +4,7 @@
  *
  * The models are those of the Debian package libonnx-testdata; without it this test skips.
  *
- * Covers: src/engine/onnx_run.c, src/engine/onnx_model.c
+ * Covers: src/onnx/run.c, src/onnx/model.c
  */
 #include "unit/onnx_fixture.h"
 

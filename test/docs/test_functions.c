@@ -1,5 +1,5 @@
 /* The functions that docs/FUNCTIONS.md shows do what it says. */
-#include "engine/function.h"
+#include "function/function.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "engine/cuda_driver.h"
+#include "cuda/driver.h"
 #include "fakes/fake_cuda.h"
 
 #define EXPORT __attribute__((visibility("default")))

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/nvml.h"
+#include "cuda/nvml.h"
 #include "fakes/fake_cuda.h"
 
 #define EXPORT __attribute__((visibility("default")))

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/assert.h"
-#include "engine/function_wire.h"
+#include "function/wire.h"
 #include "fuzz/fuzz.h"
 
 enum { SENT_MAX = 60000, BYTES_MAX = 1 << 20 };

@@ -9,9 +9,9 @@
 
 #include "base/assert.h"
 #include "engine/lender.h"
-#include "engine/process_wire.h"
 #include "engine/segment.h"
 #include "fuzz/fuzz.h"
+#include "process/wire.h"
 
 enum { FILE_BYTES = 1 << 17 };
 

@@ -16,9 +16,9 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "engine/cuda_arena.h"
-#include "engine/cuda_graph.h"
-#include "engine/cuda_weights.h"
+#include "cuda/arena.h"
+#include "cuda/graph.h"
+#include "cuda/weights.h"
 #include "engine/half.h"
 #include "engine/monotonic.h"
 

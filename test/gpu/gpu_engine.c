@@ -18,12 +18,12 @@
 #include <uv.h>
 
 #include "base/memory.h"
-#include "engine/cuda_manifest.h"
+#include "cuda/manifest.h"
 #include "engine/half.h"
-#include "engine/process.h"
-#include "engine/process_child.h"
-#include "engine/process_inside.h"
 #include "model/catalogue.h"
+#include "process/child.h"
+#include "process/inside.h"
+#include "process/process.h"
 
 enum { MODELS_HERE = 8, RUNS = 300, UNITS = 16, SHARE_UNITS = 4, SHARES = 4, PENDING_MAX = 64 };
 

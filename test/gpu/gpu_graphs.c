@@ -15,9 +15,9 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "engine/cuda_arena.h"
-#include "engine/cuda_graph.h"
-#include "engine/cuda_weights.h"
+#include "cuda/arena.h"
+#include "cuda/graph.h"
+#include "cuda/weights.h"
 #include "engine/monotonic.h"
 
 enum { GRAPHS = 12, RUNS = 300, HUGE_BYTES = 2 << 20 };

@@ -21,8 +21,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cuda/manifest.h"
 #include "engine/bundle.h"
-#include "engine/cuda_manifest.h"
 #include "engine/half.h"
 #include "engine/monotonic.h"
 

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "engine/cuda_weights.h"
+#include "cuda/weights.h"
 #include "engine/monotonic.h"
 
 enum { LOADS = 7, PINNED_BYTES = 128 << 20, PINNED_COPIES = 8 };

@@ -3,7 +3,7 @@
 Engine processes run the tasks of such a chain ahead, and share a processor with the server's loop
 while one client asks alone. Skipped without ONNX Runtime.
 
-Covers: src/engine/process_ahead.c, src/engine/process_near.c, src/engine/near.c
+Covers: src/process/ahead.c, src/process/near.c, src/engine/near.c
 """
 
 import http.client

@@ -1,7 +1,7 @@
 """GPUs of several nodes are one fleet: a task runs on that of another node. Skipped without ONNX
 Runtime; the GPUs are fakes.
 
-Covers: src/service/machine.c src/service/clustered.c src/engine/process_child.c
+Covers: src/service/machine.c src/service/clustered.c src/process/child.c
 """
 
 import json

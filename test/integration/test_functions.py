@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Functions that misbehave, in a server: what the client sees, and that others are served on.
 
-Covers: src/engine/fork_output.c
+Covers: src/function/fork_output.c
 """
 
 import json

@@ -1,8 +1,8 @@
 """A repository whose models run on a fake GPU, on processors, or on both.
 
 Covers: src/service/measure_gpu.c, src/service/sums.c, src/service/machine.c,
-src/service/measure_repository.c, src/service/nursery.c, src/engine/cuda_measure.c,
-src/engine/cuda_find.c, src/service/gpu_watch.c, src/engine/process_spin.c,
+src/service/measure_repository.c, src/service/nursery.c, src/cuda/measure.c,
+src/cuda/find.c, src/service/gpu_watch.c, src/process/spin.c,
 src/server/metrics_device.c
 """
 

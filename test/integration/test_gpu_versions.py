@@ -2,7 +2,7 @@
 
 Skipped without ONNX Runtime. Covers: src/service/rollout.c src/service/rollout_trial.c
         src/service/rollout_answer.c src/service/measured_look.c src/service/local_change.c
-        src/engine/cuda_revise.c src/engine/cuda_versions.c src/engine/process_revise.c
+        src/cuda/revise.c src/cuda/versions.c src/process/revise.c
 """
 
 import hashlib

@@ -109,7 +109,7 @@ class IncludeTest(unittest.TestCase):
         self.assertEqual(len(check("src/document/x.c", "#include <uv.h>\n")), 1)
         self.assertEqual(check("src/document/x.c", "#include <yaml.h>\n#include <jansson.h>\n"), [])
         self.assertEqual(check("src/cli/x.c", "#include <jansson.h>\n"), [])
-        for layer in ("fabric", "engine", "runtime", "server"):
+        for layer in ("fabric", "process", "runtime", "server"):
             self.assertEqual(check(f"src/{layer}/x.c", "#include <uv.h>\n"), [])
 
     def test_public_headers_are_self_contained(self):

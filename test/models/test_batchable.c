@@ -15,8 +15,8 @@
 
 #include "base/attributes.h"
 #include "base/rng.h"
-#include "engine/onnx_run.h"
-#include "engine/ort.h"
+#include "onnx/ort.h"
+#include "onnx/run.h"
 
 enum { ITEMS = 3, WIDTH = 608, HEIGHT = 800, FLOATS = 3 * WIDTH * HEIGHT };
 

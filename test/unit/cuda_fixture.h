@@ -16,8 +16,8 @@
 #include <cmocka.h>
 
 #include "base/attributes.h"
-#include "engine/cuda_driver.h"
-#include "engine/cuda_torch.h"
+#include "cuda/driver.h"
+#include "cuda/torch.h"
 #include "fakes/fake_cuda.h"
 
 #define FAKE_CUDA    WEFT_TEST_FAKES "/fake_cuda.so"

@@ -399,7 +399,7 @@ static enum weft_status close_all(const struct weft_call *call)
     return give_number(call, 1);
 }
 
-/* The head of a message as function_wire.h has it, which is no business of a function. */
+/* The head of a message as function/wire.h has it, which is no business of a function. */
 struct head {
     uint32_t kind;
     int32_t status;

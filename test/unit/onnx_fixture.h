@@ -18,7 +18,7 @@
 
 #include <cmocka.h>
 
-#include "engine/onnx_run.h"
+#include "onnx/run.h"
 #include "unit/onnx_writer.h"
 
 /* Code of the library is not instrumented: what it synchronises with is not seen. */

@@ -1,13 +1,13 @@
 /*
  * Versions of a model: where their files are, and that each edition is run by its own.
  *
- * Covers: src/engine/artifact.c src/engine/local_load.c src/engine/local_run.c
+ * Covers: src/engine/artifact.c src/onnx/local_load.c src/onnx/local_run.c
  */
 #include "engine/artifact.h"
 
 #include <sys/stat.h>
 
-#include "engine/local.h"
+#include "onnx/local.h"
 #include "unit/engine_fixture.h"
 #include "unit/onnx_fixture.h"
 

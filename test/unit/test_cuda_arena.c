@@ -1,5 +1,5 @@
 /* The arena: budgets, and memory that stays with the share that had it. */
-#include "engine/cuda_arena.h"
+#include "cuda/arena.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/attributes.h"
-#include "engine/cuda_driver.h"
+#include "cuda/driver.h"
 
 enum { MIB = 1 << 20 };
 

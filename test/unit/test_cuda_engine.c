@@ -2,13 +2,13 @@
  * The engine for GPUs, in processes as it runs, on a fake driver: rows are laid together and dealt
  * out, weights outlive what breaks, and nothing that goes wrong hits anything else.
  *
- * Covers: src/engine/cuda_engine.c, src/engine/cuda_load.c, src/engine/cuda_run.c,
- * src/engine/cuda_record.c, src/engine/cuda_held.c, src/engine/cuda_choose.c,
- * src/engine/cuda_keeper.c, src/engine/process_keeper.c, src/engine/task_inputs.c,
- * src/engine/cuda_versions.c, src/engine/cuda_revise.c, src/engine/process_revise.c,
- * src/engine/process_count.c
+ * Covers: src/cuda/engine.c, src/cuda/load.c, src/cuda/run.c,
+ * src/cuda/record.c, src/cuda/held.c, src/cuda/choose.c,
+ * src/cuda/keeper.c, src/process/keeper.c, src/engine/task_inputs.c,
+ * src/cuda/versions.c, src/cuda/revise.c, src/process/revise.c,
+ * src/process/count.c
  */
-#include "engine/cuda_engine.h"
+#include "cuda/engine.h"
 
 #include <signal.h>
 #include <time.h>
@@ -16,10 +16,10 @@
 #include <uv.h>
 
 #include "base/error.h"
-#include "engine/process.h"
-#include "engine/process_child.h"
-#include "engine/process_inside.h"
 #include "model/catalogue.h"
+#include "process/child.h"
+#include "process/inside.h"
+#include "process/process.h"
 #include "unit/cuda_fixture.h"
 
 enum { DONE_MAX = 256, TASKS_MAX = 16, MODELS_HERE = 5, MIB = 1 << 20, UNITS = FAKE_UNITS };

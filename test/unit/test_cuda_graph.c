@@ -1,13 +1,13 @@
 /*
  * Graphs: inputs and outputs in host memory, on their share, over weights that come and go.
  *
- * Covers: src/engine/cuda_block.c, src/engine/cuda_graph.c, src/engine/cuda_torch.c,
- * src/engine/cuda_weights.c
+ * Covers: src/cuda/block.c, src/cuda/graph.c, src/cuda/torch.c,
+ * src/cuda/weights.c
  */
-#include "engine/cuda_graph.h"
+#include "cuda/graph.h"
 
-#include "engine/cuda_arena.h"
-#include "engine/cuda_weights.h"
+#include "cuda/arena.h"
+#include "cuda/weights.h"
 #include "unit/cuda_fixture.h"
 
 enum { MIB = 1 << 20, WEIGHTS_BYTES = 40 * MIB };

@@ -1,5 +1,5 @@
 /* Manifests: what is written is read, and what makes no sense is refused with its line. */
-#include "engine/cuda_manifest.h"
+#include "cuda/manifest.h"
 
 #include "unit/cuda_fixture.h"
 

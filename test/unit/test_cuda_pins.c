@@ -1,5 +1,5 @@
 /* What is mapped of another process can be read by the GPU, as long as it is mapped. */
-#include "engine/cuda_pins.h"
+#include "cuda/pins.h"
 
 #include "engine/segment.h"
 #include "unit/cuda_fixture.h"

@@ -1,5 +1,5 @@
 /* Shares: any units combine, the same ones come again, and no two in use overlap. */
-#include "engine/cuda_share.h"
+#include "cuda/share.h"
 
 #include "unit/cuda_fixture.h"
 

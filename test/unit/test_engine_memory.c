@@ -2,7 +2,7 @@
  * Engines that have no memory for a batch, or for what is to be said of it. calloc() and realloc()
  * are replaced by ones that fail on demand: see --wrap in test/CMakeLists.txt.
  *
- * Covers: src/engine/engine.c src/engine/process.c src/engine/process_batch.c src/engine/local.c
+ * Covers: src/engine/engine.c src/process/process.c src/process/batch.c src/onnx/local.c
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,10 +14,10 @@
 
 #include <cmocka.h>
 
-#include "engine/fork_server.h"
-#include "engine/local.h"
-#include "engine/process.h"
-#include "engine/process_child.h"
+#include "function/fork_server.h"
+#include "onnx/local.h"
+#include "process/child.h"
+#include "process/process.h"
 #include "unit/engine_fixture.h"
 
 enum { NOTHING, INVERT };
@@ -168,7 +168,8 @@ static enum weft_status launch(uint64_t batch, uint32_t workflow, const struct b
     return engine_launch(world.engine, &launched);
 }
 
-/* Launch a batch with memory for one allocation more each time, until @blocks of them are enough. */
+/* Launch a batch with memory for one allocation more each time, until @blocks of them are enough.
+ */
 static void launch_with_more_and_more(uint32_t blocks)
 {
     struct bundle *input = picture(16);

@@ -1,7 +1,7 @@
 /*
  * test_fork_server.c - children of children: what they print, and how they end.
  *
- * Covers: src/engine/fork_server.c, src/engine/fork_serving.c, src/engine/fork_output.c
+ * Covers: src/function/fork_server.c, src/function/fork_serving.c, src/function/fork_output.c
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,8 +16,8 @@
 #include <cmocka.h>
 
 #include "base/attributes.h"
-#include "engine/fork_output.h"
-#include "engine/fork_server.h"
+#include "function/fork_output.h"
+#include "function/fork_server.h"
 
 static void be_inner(ATTR_UNUSED const void *context, const void *argument)
 {

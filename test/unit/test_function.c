@@ -1,10 +1,10 @@
 /*
  * A function does the same in this process and in one of its own; there it may also crash.
  *
- * Covers: src/engine/function.c, src/engine/function_pool.c,
- * src/engine/function_runner.c, src/engine/function_wire.c
+ * Covers: src/function/function.c, src/function/pool.c,
+ * src/function/runner.c, src/function/wire.c
  */
-#include "engine/function_pool.h"
+#include "function/pool.h"
 
 #include <setjmp.h>
 #include <signal.h>
@@ -21,8 +21,8 @@
 
 #include "base/attributes.h"
 #include "base/error.h"
-#include "engine/function_runner.h"
-#include "engine/function_wire.h"
+#include "function/runner.h"
+#include "function/wire.h"
 
 #define SAMPLE WEFT_TEST_FUNCTIONS "/functions_sample.so"
 #define OTHER  WEFT_TEST_FUNCTIONS "/functions_other.so"

@@ -1,11 +1,11 @@
 /*
  * What a function in a process of its own does wrong, on purpose or not, stays there.
  *
- * Covers: src/engine/function_sandbox.c, src/engine/function_filter.c,
- * src/engine/function_landlock.c, src/engine/function_usage.c,
- * src/engine/fork_output.c
+ * Covers: src/function/sandbox.c, src/function/filter.c,
+ * src/function/landlock.c, src/function/usage.c,
+ * src/function/fork_output.c
  */
-#include "engine/function_pool.h"
+#include "function/pool.h"
 
 #include <dirent.h>
 #include <setjmp.h>
@@ -23,7 +23,7 @@
 
 #include "base/attributes.h"
 #include "base/error.h"
-#include "engine/function_sandbox.h"
+#include "function/sandbox.h"
 
 #define BAD WEFT_TEST_FUNCTIONS "/functions_bad.so"
 

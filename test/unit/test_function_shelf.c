@@ -1,9 +1,9 @@
 /*
  * What models lay down for a function: read in place by both sides, written by one.
  *
- * Covers: src/engine/function_shelf.c src/engine/function_wire.c
+ * Covers: src/function/shelf.c src/function/wire.c
  */
-#include "engine/function_shelf.h"
+#include "function/shelf.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +17,7 @@
 #include <cmocka.h>
 
 #include "base/attributes.h"
-#include "engine/function_wire.h"
+#include "function/wire.h"
 
 enum { BYTES = 5000, LIMIT = 1 << 20 };
 

@@ -1,7 +1,7 @@
 /*
  * Messages between a node and the processes of functions: what is read is copied and checked.
  */
-#include "engine/function_wire.h"
+#include "function/wire.h"
 
 #include <dirent.h>
 #include <setjmp.h>

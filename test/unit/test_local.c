@@ -3,13 +3,13 @@
  *
  * What every engine keeps is in test/conformance/test_engines.c.
  *
- * Covers: src/engine/local.c, src/engine/local_life.c, src/engine/local_load.c,
- * src/engine/local_queue.c, src/engine/local_run.c
+ * Covers: src/onnx/local.c, src/onnx/local_life.c, src/onnx/local_load.c,
+ * src/onnx/local_queue.c, src/onnx/local_run.c
  */
-#include "engine/local.h"
+#include "onnx/local.h"
 
-#include "engine/function_pool.h"
-#include "engine/local_queue.h"
+#include "function/pool.h"
+#include "onnx/local_queue.h"
 #include "unit/engine_fixture.h"
 
 static uint32_t add_task(struct workflow *workflow, const char *name, uint32_t run, uint32_t model)

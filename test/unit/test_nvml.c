@@ -1,5 +1,5 @@
 /* Figures of GPUs: what the library says, and what it does not. */
-#include "engine/nvml.h"
+#include "cuda/nvml.h"
 
 #include <math.h>
 #include <setjmp.h>

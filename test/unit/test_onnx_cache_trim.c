@@ -1,5 +1,5 @@
 /* A folder of small files that were used at known times. */
-#include "engine/onnx_cache_trim.h"
+#include "onnx/cache_trim.h"
 
 #include <fcntl.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
-/* Covers: src/engine/onnx_file.c, src/engine/onnx_declared.c */
-#include "engine/onnx_file.h"
+/* Covers: src/onnx/file.c, src/onnx/declared.c */
+#include "onnx/file.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,15 +1,15 @@
 /*
  * Packed weights are kept in a file, leave memory, and come back as they were.
  *
- * Covers: src/engine/onnx_image.c, src/engine/local_sleep.c, src/engine/onnx_model.c,
- * src/engine/ort_memory.c
+ * Covers: src/onnx/image.c, src/onnx/local_sleep.c, src/onnx/model.c,
+ * src/onnx/ort_memory.c
  */
-#include "engine/local_inside.h" /* First: cmocka has a macro called fail. */
+#include "onnx/local_inside.h" /* First: cmocka has a macro called fail. */
 
 #include <sys/stat.h>
 
 #include "base/attributes.h"
-#include "engine/ort_memory.h"
+#include "onnx/ort_memory.h"
 #include "unit/onnx_fixture.h"
 
 enum { WIDTH = 128, LAYERS = 4, MANY = 48, ROWS = 3 };

@@ -1,8 +1,8 @@
 /*
  * Models are loaded as they are or mapped from the cache, say what they take, and leave nothing.
  *
- * Covers: src/engine/onnx_ports.c, src/engine/onnx_model.c, src/engine/onnx_cache.c,
- * src/engine/onnx_digest.c, src/engine/ort.c
+ * Covers: src/onnx/ports.c, src/onnx/model.c, src/onnx/cache.c,
+ * src/onnx/digest.c, src/onnx/ort.c
  */
 #include "unit/onnx_fixture.h"
 
@@ -13,8 +13,8 @@
 #include <sys/stat.h>
 
 #include "base/attributes.h"
-#include "engine/onnx_file.h"
-#include "engine/ort_memory.h"
+#include "onnx/file.h"
+#include "onnx/ort_memory.h"
 
 static void write_file(const char *path, const char *contents)
 {

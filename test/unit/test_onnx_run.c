@@ -1,9 +1,9 @@
 /*
  * Tasks share runs where they can, fail alone where they cannot, and memory is counted.
  *
- * Covers: src/engine/onnx_run.c, src/engine/onnx_bind.c, src/engine/onnx_call.c,
- * src/engine/onnx_parts.c, src/engine/onnx_rows.c, src/engine/onnx_texts.c, src/engine/onnx_maps.c,
- * src/engine/onnx_turns.c, src/engine/ort_memory.c
+ * Covers: src/onnx/run.c, src/onnx/bind.c, src/onnx/call.c,
+ * src/onnx/parts.c, src/onnx/rows.c, src/onnx/texts.c, src/onnx/maps.c,
+ * src/onnx/turns.c, src/onnx/ort_memory.c
  */
 #include "unit/onnx_fixture.h"
 
@@ -11,7 +11,7 @@
 #include <pthread.h>
 
 #include "base/attributes.h"
-#include "engine/ort_memory.h"
+#include "onnx/ort_memory.h"
 
 /* A task of one input x of @rows rows and @columns columns. */
 struct fed {

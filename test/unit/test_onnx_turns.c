@@ -1,7 +1,7 @@
 /*
  * How many rows run at a time is what took least, and follows when that changes.
  *
- * Covers: src/engine/onnx_turns.c
+ * Covers: src/onnx/turns.c
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "base/attributes.h"
-#include "engine/onnx_turns.h"
+#include "onnx/turns.h"
 
 enum { ROW_BYTES = 1000, BATCHES = 20000 };
 

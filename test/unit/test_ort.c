@@ -1,5 +1,5 @@
 /* What ONNX Runtime says, made short enough to be read. */
-#include "engine/ort.h"
+#include "onnx/ort.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /*
- * Every place, signature and value of ort_abi.h is that of the library's own header.
+ * Every place, signature and value of onnx/ort_abi.h is that of the library's own header.
  *
- * Covers: src/engine/ort_abi.h
+ * Covers: src/onnx/ort_abi.h
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -30,7 +30,7 @@
 
 /* Its own struct has members that are added later; ours is compared by hand below. */
 #define OrtAllocator our_allocator
-#include "engine/ort_abi.h"
+#include "onnx/ort_abi.h"
 #undef OrtAllocator
 
 struct comparison {

@@ -4,10 +4,10 @@
  * Functions run inside of the engine processes here, so that what they do hits those. What every
  * engine keeps is in test/conformance/test_engines.c.
  *
- * Covers: src/engine/process.c, src/engine/process_batch.c, src/engine/process_child.c,
- * src/engine/process_worker.c, src/engine/fork_server.c, src/engine/fork_serving.c
+ * Covers: src/process/process.c, src/process/batch.c, src/process/child.c,
+ * src/process/worker.c, src/function/fork_server.c, src/function/fork_serving.c
  */
-#include "engine/process.h"
+#include "process/process.h"
 
 #include <signal.h>
 
@@ -15,8 +15,8 @@
 
 #include "base/attributes.h"
 #include "engine/lender.h"
-#include "engine/process_child.h"
 #include "engine/segment.h"
+#include "process/child.h"
 #include "unit/engine_fixture.h"
 
 /* What is there beside the world. */

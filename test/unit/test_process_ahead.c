@@ -2,9 +2,9 @@
  * Engine processes that run what comes next before they are told to, and that share a processor
  * with the loop while there is little to do. All runs count as short here.
  *
- * Covers: src/engine/process_ahead.c, src/engine/process_near.c, src/engine/near.c
+ * Covers: src/process/ahead.c, src/process/near.c, src/engine/near.c
  */
-#include "engine/process_ahead.h"
+#include "process/ahead.h"
 
 #include <sched.h>
 #include <sys/wait.h>
@@ -14,9 +14,9 @@
 
 #include "base/attributes.h"
 #include "engine/near.h"
-#include "engine/process.h"
-#include "engine/process_child.h"
 #include "engine/waker.h"
+#include "process/child.h"
+#include "process/process.h"
 #include "unit/engine_fixture.h"
 #include "unit/thread_seen.h"
 

@@ -1,5 +1,5 @@
 /* What goes to engine processes and back: everything arrives, and lies are found out. */
-#include "engine/process_wire.h"
+#include "process/wire.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

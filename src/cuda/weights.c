@@ -1,0 +1,204 @@
+#include "cuda/weights.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "base/error.h"
+
+enum { PAGE_BYTES = 4096 };
+
+uint64_t cuda_weights_round(const struct cuda_device *device, uint64_t bytes)
+{
+    return (bytes + device->grain_bytes - 1) / device->grain_bytes * device->grain_bytes;
+}
+
+static size_t pages_of(const struct cuda_weights *weights)
+{
+    return (weights->bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+}
+
+enum weft_status cuda_weights_open(
+    const struct cuda_device *device, uint64_t bytes, struct cuda_weights *weights_out,
+    struct weft_error *error)
+{
+    *weights_out = (struct cuda_weights){
+        .device = device,
+        .bytes = bytes,
+        .range_bytes = cuda_weights_round(device, bytes),
+        .block = {.file = -1},
+    };
+    return cuda_check(
+        device->driver,
+        device->driver->range_reserve(
+            &weights_out->address, weights_out->range_bytes, /* alignment */ 0, /* wanted */ 0,
+            /* flags */ 0),
+        "reserve addresses for weights", error);
+}
+
+void cuda_weights_close(struct cuda_weights *weights)
+{
+    const struct cuda_driver *driver = weights->device->driver;
+    struct cuda_block block = cuda_weights_unmap(weights);
+    cuda_block_release(weights->device, &block);
+    if (weights->file != NULL && !weights->is_file_lent) {
+        (void)driver->host_unregister(weights->file);
+        (void)munmap(weights->file, pages_of(weights));
+    }
+    weights->file = NULL;
+    (void)driver->range_free(weights->address, weights->range_bytes);
+}
+
+/* At the address, to be read. */
+static int map_block(struct cuda_weights *weights)
+{
+    const struct cuda_driver *driver = weights->device->driver;
+    const struct cuda_access access = {
+        .where = {.type = CUDA_ON_DEVICE, .number = weights->device->number},
+        .flags = CUDA_READ,
+    };
+    int result = driver->block_map(
+        weights->address, weights->range_bytes, /* offset */ 0, weights->block.handle,
+        /* flags */ 0);
+    weights->is_mapped = result == CUDA_SUCCESS;
+    if (result == CUDA_SUCCESS) {
+        result = driver->block_access(weights->address, weights->range_bytes, &access, 1);
+    }
+    return result;
+}
+
+enum weft_status cuda_weights_map(
+    struct cuda_weights *weights, const struct cuda_block *block, struct weft_error *error)
+{
+    ASSERT(weights->block.handle == 0);
+    weights->block = *block;
+    return cuda_check(weights->device->driver, map_block(weights), "map weights", error);
+}
+
+struct cuda_block cuda_weights_unmap(struct cuda_weights *weights)
+{
+    const struct cuda_block block = weights->block;
+    if (weights->is_mapped) {
+        (void)weights->device->driver->block_unmap(weights->address, weights->range_bytes);
+        weights->is_mapped = false;
+    }
+    weights->block = (struct cuda_block){.file = -1};
+    return block;
+}
+
+static enum weft_status register_file(
+    struct cuda_weights *weights, const char *path, struct weft_error *error)
+{
+    struct stat about;
+    void *memory = MAP_FAILED;
+    const int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file >= 0 && fstat(file, &about) == 0) {
+        if ((uint64_t)about.st_size != weights->bytes) {
+            (void)close(file);
+            return error_set(
+                error, WEFT_IO, "%s has %lld bytes, not the %llu that its manifest says", path,
+                (long long)about.st_size, (unsigned long long)weights->bytes);
+        }
+        memory = mmap(NULL, pages_of(weights), PROT_READ, MAP_SHARED | MAP_POPULATE, file, 0);
+    }
+    if (memory == MAP_FAILED) {
+        const int why = errno;
+        if (file >= 0) {
+            (void)close(file);
+        }
+        return error_set(error, WEFT_IO, "%s: %s", path, strerror(why));
+    }
+    (void)close(file);
+    const int result = weights->device->driver->host_register(
+        memory, pages_of(weights), CUDA_HOST_PORTABLE | CUDA_HOST_READ_ONLY);
+    if (result != CUDA_SUCCESS) {
+        (void)munmap(memory, pages_of(weights));
+        return cuda_check(weights->device->driver, result, path, error);
+    }
+    weights->file = memory;
+    return WEFT_OK;
+}
+
+void cuda_weights_borrow_file(struct cuda_weights *weights, const struct cuda_weights *from)
+{
+    if (weights->file == NULL && from->file != NULL && from->bytes == weights->bytes) {
+        weights->file = from->file;
+        weights->is_file_lent = true;
+    }
+}
+
+static bool is_cancelled(const struct cuda_cancel *cancel)
+{
+    return cancel != NULL && cancel->is_cancelled(cancel->context);
+}
+
+/* Send the pieces, so many at a time; the block is mapped while the first ones are under way. */
+static int copy_pieces(
+    struct cuda_weights *weights, struct CUstream_st *stream, struct CUevent_st **events,
+    const struct cuda_cancel *cancel)
+{
+    const struct cuda_driver *driver = weights->device->driver;
+    int result = CUDA_SUCCESS;
+    uint32_t sent = 0;
+    for (uint64_t at = 0; at < weights->bytes && result == CUDA_SUCCESS; at += CUDA_CHUNK_BYTES) {
+        struct CUevent_st *event = events[sent % CUDA_CHUNKS_IN_FLIGHT];
+        const uint64_t left = weights->bytes - at;
+        if (sent >= CUDA_CHUNKS_IN_FLIGHT) {
+            result = driver->event_wait(event);
+        }
+        if (is_cancelled(cancel)) {
+            break;
+        }
+        if (result == CUDA_SUCCESS) {
+            result = driver->copy_in(
+                weights->block.address + at, (const uint8_t *)weights->file + at,
+                left < CUDA_CHUNK_BYTES ? left : CUDA_CHUNK_BYTES, stream);
+        }
+        if (result == CUDA_SUCCESS) {
+            result = driver->event_record(event, stream);
+        }
+        sent++;
+        if (result == CUDA_SUCCESS && !weights->is_mapped &&
+            (sent == CUDA_CHUNKS_IN_FLIGHT || left <= CUDA_CHUNK_BYTES)) {
+            result = map_block(weights);
+        }
+    }
+    const int last = driver->stream_wait(stream);
+    return result == CUDA_SUCCESS ? last : result;
+}
+
+enum weft_status cuda_weights_fill(
+    struct cuda_weights *weights, const struct cuda_block *block, const char *path,
+    struct CUstream_st *stream, const struct cuda_cancel *cancel, struct weft_error *error)
+{
+    const struct cuda_driver *driver = weights->device->driver;
+    struct CUevent_st *events[CUDA_CHUNKS_IN_FLIGHT] = {NULL};
+    ASSERT(weights->block.handle == 0 && block->is_open && block->bytes == weights->range_bytes);
+    weights->block = *block;
+    if (weights->file == NULL) {
+        const enum weft_status status = register_file(weights, path, error);
+        if (status != WEFT_OK) {
+            return status;
+        }
+    }
+    int result = CUDA_SUCCESS;
+    for (uint32_t i = 0; i < CUDA_CHUNKS_IN_FLIGHT && result == CUDA_SUCCESS; i++) {
+        result = driver->event_create(&events[i], CUDA_EVENT_UNTIMED);
+    }
+    if (result == CUDA_SUCCESS) {
+        result = copy_pieces(weights, stream, events, cancel);
+    }
+    for (uint32_t i = 0; i < CUDA_CHUNKS_IN_FLIGHT; i++) {
+        if (events[i] != NULL) {
+            (void)driver->event_destroy(events[i]);
+        }
+    }
+    if (result == CUDA_SUCCESS && is_cancelled(cancel)) {
+        return error_set(error, WEFT_CANCELLED, "the load was cancelled");
+    }
+    return cuda_check(driver, result, "copy weights", error);
+}

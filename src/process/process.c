@@ -1,0 +1,578 @@
+/* process.c - the engine of processes: operations of the host, and reports of the processes. */
+#include "process/process.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/memory.h"
+#include "engine/segment.h"
+#include "model/catalogue.h"
+#include "process/revise.h"
+
+enum { WATCH_MS = 100 };
+
+static struct engine_process *process_from(struct engine *engine)
+{
+    return (struct engine_process *)engine; /* base is the first member. */
+}
+
+int64_t process_now_ns(const struct engine_process *engine)
+{
+    (void)engine;
+    return (int64_t)uv_hrtime();
+}
+
+void process_begin(struct engine_process *engine)
+{
+    if (engine->pending++ == 0) {
+        uv_ref((uv_handle_t *)engine->keep);
+    }
+}
+
+/* And for one less. */
+static void end(struct engine_process *engine)
+{
+    ASSERT(engine->pending > 0);
+    if (--engine->pending == 0) {
+        uv_unref((uv_handle_t *)engine->keep);
+    }
+}
+
+void process_tell(
+    struct engine_process *engine, struct process_told *told, const struct engine_done *done,
+    const char *message)
+{
+    told->next = NULL;
+    told->done = *done;
+    process_copy_message(told->message, sizeof(told->message), message);
+    *engine->told_end = told;
+    engine->told_end = &told->next;
+    if (!engine->is_telling) {
+        (void)uv_async_send(engine->keep); /* Fails only for a handle that is closing. */
+    }
+}
+
+/* Release what @told is about, if nothing else holds it. */
+static void release_told(struct process_told *told)
+{
+    if (told->batch != NULL) {
+        process_batch_destroy(told->batch);
+    } else if (told->done.kind == ENGINE_SHAPED) {
+        free(told);
+    }
+}
+
+/* Tell the host of a batch. */
+static void tell_ran(struct engine_process *engine, struct process_told *told)
+{
+    struct process_batch *batch = told->batch;
+    struct engine_output outputs[BATCH_TASKS_MAX];
+    told->done.usage_count = batch->usage_count;
+    told->done.usages = batch->usages;
+    if (told->done.status == WEFT_OK) {
+        told->done.output_count = batch->batch.task_count;
+        told->done.outputs = outputs;
+        for (uint32_t i = 0; i < batch->batch.task_count; i++) {
+            outputs[i] = batch->made[i].output;
+            outputs[i].message = batch->made[i].message;
+            batch->made[i].output.contents = NULL; /* The host's from here on. */
+        }
+    }
+    engine->base.host.done(engine->base.host.context, &told->done);
+}
+
+/* Tell the host what it is to be told, in order. It may give orders meanwhile. */
+static void tell_all(struct engine_process *engine)
+{
+    engine->is_telling = true;
+    while (engine->told != NULL) {
+        struct process_told *told = engine->told;
+        engine->told = told->next;
+        if (engine->told == NULL) {
+            engine->told_end = &engine->told;
+        }
+        struct process_told said = *told; /* What a model is to tell next may be told meanwhile. */
+        said.done.message = said.message[0] == '\0' ? NULL : said.message;
+        end(engine);
+        if (said.done.kind == ENGINE_RAN) {
+            tell_ran(engine, &said);
+        } else {
+            engine->base.host.done(engine->base.host.context, &said.done);
+        }
+        release_told(told);
+    }
+    engine->is_telling = false;
+}
+
+static void on_keep(uv_async_t *keep)
+{
+    tell_all(keep->data);
+}
+
+static struct process_batch *find_batch(struct process_worker *worker, uint64_t number)
+{
+    struct process_batch *batch = worker->batches;
+    while (batch != NULL && (batch->number != number || batch->state == BATCH_WAITING)) {
+        batch = batch->next;
+    }
+    return batch;
+}
+
+/* Send an order about what is at @place. */
+static void order(
+    struct process_worker *worker, enum process_order_kind kind, uint32_t place, uint64_t number)
+{
+    struct engine_process *engine = worker->engine;
+    const struct process_order order = {
+        .number = number,
+        .worker = process_worker_at(worker, place),
+        .model = process_model_at(worker, place),
+    };
+    packet_start(&engine->packet, kind);
+    packet_put(&engine->packet, &order, sizeof(order));
+    process_worker_send(worker);
+}
+
+/* Tell the host that what was at @place has left. */
+static void tell_unloaded(struct process_worker *worker, uint32_t place)
+{
+    const struct engine_done done = {
+        .kind = ENGINE_UNLOADED,
+        .worker = process_worker_at(worker, place),
+        .model = process_model_at(worker, place),
+    };
+    segments_trim(); /* Of the inputs that it was given. */
+    worker->models[place].state = MODEL_ABSENT;
+    process_tell(worker->engine, &worker->models[place].told, &done, NULL);
+}
+
+/*
+ * Let the model at @place leave: the process if it is there, or without one. The host is told in
+ * either case. On processors it is told at once: what it orders next comes after the unload, and
+ * mostly that is a load, which would otherwise wait for a report as well.
+ */
+static void unload(struct process_worker *worker, uint32_t place)
+{
+    const bool is_there = worker->models[place].state == MODEL_RESIDENT && worker->is_up;
+    if (is_there) {
+        order(worker, ORDER_UNLOAD, place, /* number */ 0);
+    }
+    if (is_there && process_reports_unloads(&worker->engine->fleet->workers[worker->number])) {
+        worker->models[place].state = MODEL_UNLOADING;
+    } else {
+        tell_unloaded(worker, place);
+    }
+}
+
+/* Whether @report is of a model that there is; *place_out is where. */
+static bool find_place(
+    const struct process_worker *worker, const struct process_report *report, uint32_t *place_out)
+{
+    if (report->model >= worker->engine->artifacts->count || report->worker < worker->number ||
+        report->worker - worker->number >= worker->worker_count) {
+        return false;
+    }
+    *place_out = process_place(worker, report->worker, report->model);
+    return true;
+}
+
+static bool on_loaded(struct process_worker *worker, const struct process_report *report)
+{
+    uint32_t place;
+    if (!find_place(worker, report, &place)) {
+        return false;
+    }
+    struct process_model *model = &worker->models[place];
+    worker->loaded_ns = process_now_ns(worker->engine);
+    if (model->load != report->number) {
+        return true; /* It was cancelled, and has left again. */
+    }
+    struct engine_done done = {
+        .kind = ENGINE_LOADED,
+        .worker = report->worker,
+        .model = report->model,
+        .status = (enum weft_status)report->status,
+        .bytes = report->bytes,
+    };
+    if (model->state == MODEL_LOADING) {
+        model->state = report->status == WEFT_OK ? MODEL_RESIDENT : MODEL_ABSENT;
+        process_tell(worker->engine, &model->told, &done, report->message);
+    } else if (model->state == MODEL_RESTORING) {
+        worker->restoring--;
+        model->tries = 0;
+        model->state = report->status == WEFT_OK ? MODEL_RESIDENT : MODEL_BROKEN;
+        (void)snprintf(model->cause, sizeof(model->cause), "%s", report->message);
+        if (model->is_unwanted) {
+            model->is_unwanted = false;
+            unload(worker, place);
+        }
+    }
+    return true;
+}
+
+static bool on_unloaded(struct process_worker *worker, const struct process_report *report)
+{
+    uint32_t place;
+    if (!find_place(worker, report, &place) || worker->models[place].state != MODEL_UNLOADING) {
+        return false;
+    }
+    tell_unloaded(worker, place);
+    return true;
+}
+
+static bool on_ran(struct process_worker *worker, struct process_ran *ran)
+{
+    struct process_batch *batch = find_batch(worker, ran->report.number);
+    if (batch == NULL) {
+        process_ran_clear(ran);
+        return false;
+    }
+    process_ahead_ran(worker, batch, ran);
+    if (batch->state == BATCH_CANCELLED) {
+        process_batch_unlink(worker, batch);
+        process_batch_destroy(batch);
+    } else {
+        process_batch_report(worker, batch, ran);
+    }
+    process_ran_clear(ran);
+    return true;
+}
+
+static bool on_stopped(struct process_worker *worker, const struct process_report *report)
+{
+    struct process_batch *batch = find_batch(worker, report->number);
+    if (batch == NULL || batch->state != BATCH_CANCELLED) {
+        return false;
+    }
+    process_batch_unlink(worker, batch);
+    process_batch_destroy(batch);
+    return true;
+}
+
+static bool on_hello(struct process_worker *worker, const struct received *received)
+{
+    if (worker->lender == NULL && received->file_count == 1) {
+        worker->lender = lender_create(received->files[0]);
+    }
+    return worker->lender != NULL;
+}
+
+static bool on_report(struct process_worker *worker, struct received *received)
+{
+    struct engine_process *engine = worker->engine;
+    struct process_ran *ran = engine->ran;
+    if (!process_take_report(received, worker->lender, ran)) {
+        return false;
+    }
+    if (received->kind != REPORT_RAN && received->kind != REPORT_AHEAD &&
+        ran->report.output_count > 0) {
+        process_ran_clear(ran);
+        return false;
+    }
+    switch ((enum process_report_kind)received->kind) {
+    case REPORT_LOADED:
+        return on_loaded(worker, &ran->report);
+    case REPORT_UNLOADED:
+        return on_unloaded(worker, &ran->report);
+    case REPORT_SHAPED:
+        return false; /* It was not asked to. */
+    case REPORT_RAN:
+        return on_ran(worker, ran);
+    case REPORT_AHEAD:
+        process_ahead_add(worker, ran);
+        return true;
+    case REPORT_REVISED:
+        return process_revised(worker, &ran->report);
+    case REPORT_STOPPED:
+        return on_stopped(worker, &ran->report);
+    case REPORT_HELLO:
+        return on_hello(worker, received);
+    case REPORT_LOST:
+        break; /* It has no reports after this one. */
+    }
+    return false;
+}
+
+/* Act on all reports that have come. False if the process is gone. */
+static bool read_reports(struct process_worker *worker)
+{
+    struct received *received;
+    enum channel_receipt receipt;
+    while ((receipt = channel_receive(&worker->channel, /* waits */ false, &received)) ==
+           CHANNEL_RECEIVED) {
+        if (received->kind == REPORT_LOST) {
+            process_worker_lost(worker);
+            return true;
+        }
+        if (!on_report(worker, received)) {
+            process_worker_ended(worker, "sent nonsense, and was ended");
+            return true;
+        }
+        process_count_functions(worker, &worker->engine->ran->report);
+    }
+    if (receipt == CHANNEL_EMPTY) {
+        process_batches_pump(worker);
+    }
+    return receipt == CHANNEL_EMPTY;
+}
+
+bool process_read(struct process_worker *worker)
+{
+    struct engine_process *engine = worker->engine;
+    engine->is_telling = true; /* Without the loop: */
+    const bool is_good = read_reports(worker);
+    engine->is_telling = false;
+    if (is_good) {
+        tell_all(engine);
+    } else {
+        (void)uv_async_send(engine->keep); /* Once the process is replaced. */
+    }
+    return is_good;
+}
+
+static void process_load(struct engine *base, uint32_t number, uint32_t model)
+{
+    struct engine_process *engine = process_from(base);
+    struct process_worker *worker = process_of(engine, number);
+    const uint32_t place = process_place(worker, number, model);
+    struct process_model *state = &worker->models[place];
+    ASSERT(model < engine->artifacts->count);
+    ASSERT(state->state == MODEL_ABSENT);
+    process_begin(engine);
+    *state = (struct process_model){.state = MODEL_LOADING};
+    if (worker->is_up) {
+        process_worker_load(worker, place);
+    }
+}
+
+/* What was to be told of a load or a batch will not be: take it off the list. */
+static void forget_told(
+    struct engine_process *engine, enum engine_done_kind kind, uint32_t worker, uint64_t number)
+{
+    struct process_told **link = &engine->told;
+    while (*link != NULL && ((*link)->done.kind != kind ||
+                             (kind == ENGINE_RAN ? (*link)->done.batch != number
+                                                 : (*link)->done.worker != worker ||
+                                                       (*link)->done.model != number))) {
+        link = &(*link)->next;
+    }
+    struct process_told *told = *link;
+    ASSERT(told != NULL);
+    *link = told->next;
+    if (told->next == NULL) {
+        engine->told_end = link;
+    }
+    release_told(told);
+}
+
+static void process_cancel_load(struct engine *base, uint32_t number, uint32_t model)
+{
+    struct engine_process *engine = process_from(base);
+    struct process_worker *worker = process_of(engine, number);
+    const uint32_t place = process_place(worker, number, model);
+    struct process_model *state = &worker->models[place];
+    if (state->state != MODEL_LOADING) { /* It has ended, and the host has not been told. */
+        forget_told(engine, ENGINE_LOADED, number, model);
+    }
+    if (state->state != MODEL_ABSENT && worker->is_up) {
+        order(worker, ORDER_CANCEL_LOAD, place, state->load);
+    }
+    if (state->state == MODEL_RESTORING) {
+        worker->restoring -= worker->is_up ? 1 : 0;
+        process_batches_pump(worker);
+    }
+    state->state = MODEL_ABSENT;
+    end(engine);
+}
+
+static void process_unload(struct engine *base, uint32_t number, uint32_t model)
+{
+    struct engine_process *engine = process_from(base);
+    struct process_worker *worker = process_of(engine, number);
+    const uint32_t place = process_place(worker, number, model);
+    struct process_model *state = &worker->models[place];
+    process_begin(engine);
+    ASSERT(state->state != MODEL_ABSENT && state->state != MODEL_LOADING);
+    if (state->state == MODEL_RESTORING && worker->is_up) {
+        state->is_unwanted = true; /* It cannot leave before it has come. */
+        return;
+    }
+    unload(worker, place);
+}
+
+static void process_reshape(struct engine *base, uint32_t number, uint32_t gpu)
+{
+    struct engine_process *engine = process_from(base);
+    const struct engine_done done = {.kind = ENGINE_SHAPED, .worker = number, .gpu = gpu};
+    /* Once per size of a share: it is not worth a place of its own. */
+    struct process_told *told = memory_zeroed(1, sizeof(*told));
+    process_begin(engine);
+    process_tell(engine, told, &done, NULL); /* Processors are shared as they are. */
+}
+
+static enum weft_status process_launch(struct engine *base, const struct engine_batch *given)
+{
+    struct engine_process *engine = process_from(base);
+    struct process_worker *worker = process_of(engine, given->worker);
+    struct process_batch *batch = process_batch_create(given);
+    struct process_batch **link = &worker->batches;
+    if (batch == NULL) {
+        return WEFT_NO_MEMORY;
+    }
+    process_begin(engine);
+    while (*link != NULL) {
+        link = &(*link)->next;
+    }
+    *link = batch;
+    process_batch_launch(worker, batch);
+    return WEFT_OK;
+}
+
+static void process_cancel(struct engine *base, uint64_t number)
+{
+    struct engine_process *engine = process_from(base);
+    for (uint32_t i = engine->hosted.first; i < engine->hosted.end; i++) {
+        struct process_worker *worker = &engine->workers[i];
+        for (struct process_batch *batch = worker->batches; batch != NULL; batch = batch->next) {
+            if (batch->batch.batch != number || batch->state == BATCH_CANCELLED) {
+                continue;
+            }
+            end(engine);
+            if (batch->state == BATCH_WAITING) {
+                process_batch_unlink(worker, batch);
+                process_batch_destroy(batch);
+                return;
+            }
+            batch->state = BATCH_CANCELLED;
+            batch->since_ns = process_now_ns(engine);
+            order(worker, ORDER_CANCEL, /* place */ 0, batch->number);
+            return;
+        }
+    }
+    forget_told(engine, ENGINE_RAN, /* worker */ 0, number);
+    end(engine);
+}
+
+static void on_watch(uv_timer_t *timer)
+{
+    struct engine_process *engine = timer->data;
+    const int64_t now_ns = process_now_ns(engine);
+    process_near_watch(engine);
+    for (uint32_t i = engine->hosted.first; i < engine->hosted.end; i++) {
+        process_worker_watch(&engine->workers[i], now_ns);
+    }
+    tell_all(engine);
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    free(handle);
+}
+
+static void process_destroy(struct engine *base)
+{
+    struct engine_process *engine = process_from(base);
+    for (uint32_t i = engine->hosted.first; i < engine->hosted.end; i++) {
+        process_worker_close(&engine->workers[i]);
+    }
+    while (engine->told != NULL) {
+        struct process_told *told = engine->told;
+        engine->told = told->next;
+        release_told(told);
+    }
+    uv_close((uv_handle_t *)engine->keep, on_closed);
+    uv_close((uv_handle_t *)engine->watch, on_closed);
+    uv_close((uv_handle_t *)engine->spin, on_closed);
+    process_near_close(engine);
+    process_revise_close(engine);
+    free(engine->ahead_credits);
+    packet_deinit(&engine->packet);
+    free(engine->workers);
+    free(engine->ran);
+    free(engine);
+}
+
+static const struct engine_ops process_ops = {
+    .name = "process",
+    .load = process_load,
+    .cancel_load = process_cancel_load,
+    .unload = process_unload,
+    .reshape = process_reshape,
+    .launch = process_launch,
+    .cancel = process_cancel,
+    .revise = process_revise,
+    .count = process_count,
+    .destroy = process_destroy,
+};
+
+static void init_handles(struct engine_process *engine)
+{
+    engine->keep = memory_zeroed(1, sizeof(*engine->keep));
+    engine->watch = memory_zeroed(1, sizeof(*engine->watch));
+    int code = uv_async_init(engine->loop, engine->keep, on_keep);
+    ASSERT(code == 0); /* The loop has its descriptor for signals already. */
+    code = uv_timer_init(engine->loop, engine->watch);
+    ASSERT(code == 0); /* It cannot fail. */
+    engine->keep->data = engine;
+    engine->watch->data = engine;
+    uv_unref((uv_handle_t *)engine->keep);
+    (void)uv_timer_start(engine->watch, on_watch, WATCH_MS, WATCH_MS);
+    uv_unref((uv_handle_t *)engine->watch);
+}
+
+enum weft_status engine_process_create(
+    const struct engine_process_options *options, struct engine **engine_out,
+    struct weft_error *error)
+{
+    ASSERT(options->host.done != NULL);
+    ASSERT(options->artifacts->count >= options->catalogue->model_count);
+    struct engine_process *engine = memory_zeroed(1, sizeof(*engine));
+    engine->base.ops = &process_ops;
+    engine->base.host = options->host;
+    engine->fleet = options->fleet;
+    engine->hosted = engine_workers_of(&options->host, options->fleet);
+    engine->catalogue = options->catalogue;
+    engine->artifacts = options->artifacts;
+    engine->server = options->server;
+    engine->loop = options->loop;
+    engine->run_ns_max = options->run_ns_max == 0 ? PROCESS_RUN_NS_MAX : options->run_ns_max;
+    engine->stop_ns_max = options->stop_ns_max == 0 ? PROCESS_STOP_NS_MAX : options->stop_ns_max;
+    engine->load_ns_max =
+        options->load_ns_max == 0 ? PROCESS_LOAD_FACTOR * engine->run_ns_max : options->load_ns_max;
+    engine->keeps_weights = options->keeps_weights;
+    engine->spin_ns = options->spin_ns;
+    engine->near.short_ns = options->short_ns == 0 ? PROCESS_SHORT_NS : options->short_ns;
+    engine->on_ended = options->on_ended;
+    engine->context = options->context;
+    engine->told_end = &engine->told;
+    engine->ran = memory_zeroed(1, sizeof(*engine->ran));
+    engine->workers = memory_zeroed(options->fleet->worker_count, sizeof(*engine->workers));
+    init_handles(engine);
+    process_spin_init(engine);
+    process_near_init(engine);
+    process_ahead_init(engine);
+    process_revise_init(engine);
+    for (uint32_t i = engine->hosted.first; i < engine->hosted.end; i++) {
+        process_worker_init(engine, i);
+    }
+    bundle_set_segments_from(PROCESS_SEGMENT_BYTES_MIN);
+    for (uint32_t i = engine->hosted.first; i < engine->hosted.end; i++) {
+        const enum weft_status status = engine->workers[i].worker_count == 0
+                                            ? WEFT_OK
+                                            : process_worker_start(&engine->workers[i], error);
+        if (status != WEFT_OK) {
+            process_destroy(&engine->base);
+            return status;
+        }
+    }
+    *engine_out = &engine->base;
+    return WEFT_OK;
+}
+
+struct engine_process_counts engine_process_counts(const struct engine *base)
+{
+    ASSERT(base->ops == &process_ops);
+    return ((const struct engine_process *)base)->counts;
+}
