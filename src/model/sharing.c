@@ -158,6 +158,11 @@ void sharing_give(
     }
 }
 
+double sharing_interference(const struct fleet_worker *device, double interference)
+{
+    return interference > 0 && device->interference > 0 ? interference : device->interference;
+}
+
 double sharing_stretch(
     const struct fleet_worker *device, uint32_t others, uint32_t units, double interference)
 {
@@ -165,11 +170,8 @@ double sharing_stretch(
     case SHARES_COUNTED:
         return 1 + (double)others * device->interference;
     case SHARES_SM:
-        if (interference == 0 || device->interference == 0) {
-            interference = device->interference;
-        }
         return 1 + (double)units / ((double)device->gpu_units * fleet_partitions(device)) *
-                       interference;
+                       sharing_interference(device, interference);
     case SHARES_MIG:
         break;
     }

@@ -53,9 +53,15 @@ void sharing_give(
 uint32_t sharing_slices(uint32_t gpu, uint32_t slice);
 
 /*
+ * How much longer than alone a batch takes while others hold all of @device: @interference, which
+ * is that of such a batch. As the device says if that is 0, or if the device has none.
+ */
+double sharing_interference(const struct fleet_worker *device, double interference);
+
+/*
  * How much longer than alone a batch takes beside @others batches on its device, in all its
- * partitions, that hold @units together. Where processors are shared and the device has any
- * interference, @interference is that of such a batch; 0: as the device says.
+ * partitions, that hold @units together. @interference is that of such a batch where processors are
+ * shared: see sharing_interference().
  */
 double sharing_stretch(
     const struct fleet_worker *device, uint32_t others, uint32_t units, double interference);

@@ -10,6 +10,7 @@
  * Not for: loads that need different shares: it is the least that a home queue can be given.
  */
 #include "base/numbers.h"
+#include "model/sharing.h"
 #include "policy/choose.h"
 #include "policy/registry.h"
 
@@ -74,9 +75,8 @@ static double mean_end_ns(
 {
     const struct estimate run =
         profile_run(input->profile, asked->model, asked->spec->device, config.batch, config);
-    const double known = asked->spec->interference;
     const double beside =
-        1 + (known > 0 && run.interference > 0 ? run.interference : known) * (1 - 1.0 / parts);
+        1 + sharing_interference(asked->spec, run.interference) * (1 - 1.0 / parts);
     const double rounds = (double)asked->waiting / config.batch / parts;
     return (double)run.run_ns * beside * ((parts > 1 && rounds < 1 ? 1 : rounds) + 1);
 }
