@@ -68,9 +68,11 @@ static bool can_join(
 
 void gather_near(struct node *node, struct worker *worker)
 {
+    if (!node->seat.pools || node->worker_count < 2 || worker->running > 0) {
+        return;
+    }
     const uint32_t number = dispatch_next_queue(worker, QUEUE_NONE);
-    if (!node->seat.pools || node->worker_count < 2 || worker->running > 0 ||
-        number == QUEUE_NONE || !gather_pays(node, worker, number, /* items */ 0)) {
+    if (number == QUEUE_NONE || !gather_pays(node, worker, number, /* items */ 0)) {
         return;
     }
     for (uint32_t i = 0; i < node->worker_count; i++) {

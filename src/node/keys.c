@@ -3,6 +3,7 @@
 #include "node/audit.h"
 #include "node/jobs.h"
 #include "node/keys_table.h"
+#include "node/members.h"
 #include "node/outbox.h"
 #include "node/visits.h"
 
@@ -54,8 +55,7 @@ void keys_release_deputy(struct node *node, uint32_t slot)
     struct keyed *entry = keyed_at(node, slot);
     const uint32_t former = entry->former_deputy;
     entry->former_deputy = NODE_NONE;
-    if (former != NODE_NONE && former != entry->deputy &&
-        members_is_up(node->view.members, former) && !suspects_has(&node->view.suspects, former)) {
+    if (former != NODE_NONE && former != entry->deputy && members_is_in_reach(node, former)) {
         const struct message taken = keyed_taken(entry, entry->job);
         outbox_send(node, former, &taken);
     }

@@ -14,8 +14,7 @@
 
 static bool can_ask(const struct node *node, uint32_t peer)
 {
-    return peer != node->id && members_is_up(node->view.members, peer) &&
-           !suspects_has(&node->view.suspects, peer);
+    return peer != node->id && members_is_in_reach(node, peer);
 }
 
 /* Of a peer in the list of those that have not answered: it cannot be asked yet. */

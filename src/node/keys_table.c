@@ -247,8 +247,7 @@ uint32_t keyed_first_but(const struct node *node, struct request_key key, uint32
     const struct members *members = node->view.members;
     uint32_t best = NODE_NONE;
     for (uint32_t member = 0; member < members->node_count; member++) {
-        if (member != other && members_is_up(members, member) &&
-            !suspects_has(&node->view.suspects, member) &&
+        if (member != other && members_is_in_reach(node, member) &&
             (best == NODE_NONE || keyed_outranks(key, member, best))) {
             best = member;
         }

@@ -20,6 +20,12 @@ ATTR_COLD bool members_divide(struct node *node);
 /* The transport noticed something about @peer. */
 ATTR_COLD void members_hint(struct node *node, uint32_t peer, enum peer_hint hint);
 
+/* Whether @peer is a member, as far as is known within reach. */
+static inline bool members_is_in_reach(const struct node *node, uint32_t peer)
+{
+    return members_is_up(node->view.members, peer) && !suspects_has(&node->view.suspects, peer);
+}
+
 /* Whether @peer, a member, has been out of reach for SILENT_NS. */
 ATTR_COLD bool members_is_silent(const struct node *node, uint32_t peer);
 
