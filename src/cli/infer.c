@@ -18,7 +18,6 @@
 enum {
     SHOWN_MAX = 16,
     TIMEOUT_S_MAX = 1000000,
-    HTTP_UNAVAILABLE = 503,
     SILENCE_MS = 4000, /* By then a node that stands still is no member any more. */
 };
 

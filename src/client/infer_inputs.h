@@ -21,7 +21,7 @@ struct infer_target {
     char headers[HTTP_TOKEN_BYTES + 96]; /* Of every request: the token. */
 };
 
-enum { HTTP_NOT_FOUND = 404 };
+enum { HTTP_NOT_FOUND = 404, HTTP_UNAVAILABLE = 503 };
 
 /* What the command line says about the server. NULL: the default, or nothing. */
 struct infer_where {
