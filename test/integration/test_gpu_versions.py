@@ -183,7 +183,8 @@ class GpuVersions(unittest.TestCase):
         code, _, log = self.server.end()
         self.assertEqual((code, [line for line in log if "level=info" not in line]), (0, []))
 
-    def test_the_old_version_answers_while_the_new_one_is_recorded(self):
+    def begin_to_load(self):
+        """Serve, and load a second version, whose recording waits for the gate."""
         self.serve()
         self.assertEqual(self.thrice(), (200, 8))
         self.write(2, 3)
@@ -192,6 +193,10 @@ class GpuVersions(unittest.TestCase):
         loading = threading.Thread(target=lambda: done.append(self.load()))
         loading.start()
         self.wait_for(lambda: self.has_mapped(2))
+        return loading, done
+
+    def test_the_old_version_answers_while_the_new_one_is_recorded(self):
+        loading, done = self.begin_to_load()
         for _ in range(20):
             self.assertEqual(self.thrice(), (200, 8))
         self.assertEqual(done, [])
@@ -201,14 +206,7 @@ class GpuVersions(unittest.TestCase):
         self.assertEqual(self.thrice(), (200, 27))
 
     def test_a_process_that_dies_meanwhile_is_replaced(self):
-        self.serve()
-        self.assertEqual(self.thrice(), (200, 8))
-        self.write(2, 3)
-        self.gate.touch()
-        done = []
-        loading = threading.Thread(target=lambda: done.append(self.load()))
-        loading.start()
-        self.wait_for(lambda: self.has_mapped(2))
+        loading, done = self.begin_to_load()
         os.kill(int(self.engine().name), signal.SIGKILL)
         self.server.logged("engine process ended")
         self.assertEqual(done, [])
