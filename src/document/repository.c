@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/assert.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "document/reader.h"
@@ -140,7 +141,6 @@ static void fill_files(struct loading *loading)
     repository->files = memory_zeroed(model_count + 1, sizeof(*repository->files));
     for (uint32_t i = 0; i < model_count; i++) {
         struct repository_file *file = &repository->files[i];
-        const char *function = NULL;
         if (i < loading->scan.model_count) {
             const struct scanned_model *found = &loading->scan.models[i];
             file->kind = REPOSITORY_MODEL;
@@ -150,12 +150,15 @@ static void fill_files(struct loading *loading)
             file->cuda_bytes = found->cuda_bytes;
             file->version = found->version;
         } else if (!builtin_is_reserved(repository->catalogue->models[i])) {
-            const struct folder_entry *entry = repository_scan_find_function(
-                &loading->scan, repository->catalogue->models[i], &function);
+            struct scanned_function found;
+            const bool is_there = repository_scan_find_function(
+                &loading->scan, repository->catalogue->models[i], &found);
+            ASSERT(is_there); /* Its workflow was checked. */
             file->kind = REPOSITORY_FUNCTION;
-            file->path = arena_text(&repository->arena, entry->path);
-            file->bytes = entry->bytes;
-            (void)snprintf(file->function, sizeof(file->function), "%s", function);
+            file->path = arena_text(&repository->arena, found.path);
+            file->bytes = found.bytes;
+            file->version = found.version;
+            (void)snprintf(file->function, sizeof(file->function), "%s", found.name);
         }
     }
 }

@@ -4,6 +4,7 @@
  *     MODEL/VERSION/model.onnx     the highest version is served
  *     MODEL/VERSION/model.cuda/    the same model for GPUs, or a model for GPUs alone
  *     functions/FILE.so            functions are called FILE.NAME
+ *     functions/VERSION/FILE.so    newer versions of them
  *     NAME.workflow.yaml, workflow.yaml, at the top or in a folder
  *     weft.yaml                    settings of this machine; may be left out
  *     profiles/NAME.profile.json   what was measured
@@ -37,7 +38,7 @@ struct repository_file {
     uint64_t bytes;                /* Of the file. */
     const char *cuda;              /* MODEL: its folder for GPUs. NULL: there is none. */
     uint64_t cuda_bytes;           /* Of its weights there. */
-    uint32_t version;              /* MODEL. */
+    uint32_t version;              /* 0: it is built in. */
     char function[NAME_BYTES_MAX]; /* FUNCTION: its name in the shared object. */
     uint32_t batch_max;            /* As the settings say; 0: no limit. */
     int64_t time_ns;               /* FUNCTION: of a call, as the settings say; 0: as of all. */

@@ -243,6 +243,45 @@ static void check_profiles(struct repository_scan *scan, const struct folder_ent
     }
 }
 
+/* Note the functions in the folder at @path, which are of @version. */
+static bool scan_functions(
+    struct repository_scan *scan, const char *path, uint32_t version, struct folder *inside_out)
+{
+    if (scan->function_count == REPOSITORY_FUNCTIONS_MAX) {
+        repository_scan_fault(
+            scan, "%s: more than %d versions of functions", path, REPOSITORY_FUNCTIONS_MAX);
+        return false;
+    }
+    if (!list(scan, path, inside_out)) {
+        return false;
+    }
+    scan->functions[scan->function_count] =
+        (struct scanned_folder){.version = version, .folder = *inside_out};
+    scan->function_count++;
+    return true;
+}
+
+/* The folder of all functions: those of version 1 lie in it, others in the folder of theirs. */
+static void scan_all_functions(struct repository_scan *scan, const char *path)
+{
+    struct folder first;
+    struct folder inside;
+
+    if (!scan_functions(scan, path, 1, &first)) {
+        return;
+    }
+    for (uint32_t i = 0; i < first.count; i++) {
+        const struct folder_entry *entry = &first.entries[i];
+        const uint32_t version = version_of(entry);
+        if (version == 1) {
+            repository_scan_fault(
+                scan, "%s: version 1 of functions lies in %s itself", entry->path, path);
+        } else if (version != 0) {
+            (void)scan_functions(scan, entry->path, version, &inside);
+        }
+    }
+}
+
 void repository_scan_all(struct repository_scan *scan)
 {
     struct folder top;
@@ -256,7 +295,7 @@ void repository_scan_all(struct repository_scan *scan)
             continue;
         }
         if (entry->is_folder && strcmp(entry->name, FUNCTION_FOLDER) == 0) {
-            scan->has_functions = list(scan, entry->path, &scan->functions);
+            scan_all_functions(scan, entry->path);
         } else if (entry->is_folder && strcmp(entry->name, PROFILE_FOLDER) == 0) {
             check_profiles(scan, entry);
         } else if (entry->is_folder && strcmp(entry->name, INPUT_FOLDER) == 0) {
@@ -284,21 +323,29 @@ const struct scanned_model *repository_scan_find_model(
     return NULL;
 }
 
-const struct folder_entry *repository_scan_find_function(
-    const struct repository_scan *scan, const char *name, const char **function_out)
+bool repository_scan_find_function(
+    const struct repository_scan *scan, const char *name, struct scanned_function *function_out)
 {
     char file[FILE_BYTES_MAX];
     const char *dot = strrchr(name, '.');
 
-    if (dot == NULL || dot == name || dot[1] == '\0' || !scan->has_functions ||
-        dot - name >= NAME_BYTES_MAX) {
-        return NULL;
+    *function_out = (struct scanned_function){.version = 0};
+    if (dot == NULL || dot == name || dot[1] == '\0' || dot - name >= NAME_BYTES_MAX) {
+        return false;
     }
     (void)snprintf(file, sizeof(file), "%.*s.so", (int)(dot - name), name);
-    const struct folder_entry *entry = folder_find(&scan->functions, file);
-    if (entry == NULL || entry->is_folder || entry->status != WEFT_OK) {
-        return NULL;
+    for (uint32_t i = 0; i < scan->function_count; i++) {
+        const struct scanned_folder *folder = &scan->functions[i];
+        const struct folder_entry *entry = folder_find(&folder->folder, file);
+        if (entry != NULL && !entry->is_folder && entry->status == WEFT_OK &&
+            folder->version > function_out->version) {
+            *function_out = (struct scanned_function){
+                .name = dot + 1,
+                .path = entry->path,
+                .bytes = entry->bytes,
+                .version = folder->version,
+            };
+        }
     }
-    *function_out = dot + 1;
-    return entry;
+    return function_out->version != 0;
 }

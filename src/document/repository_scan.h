@@ -12,7 +12,7 @@
 #include "document/repository.h"
 #include "document/tree.h"
 
-enum { REPOSITORY_DOCUMENTS_MAX = 1024 };
+enum { REPOSITORY_DOCUMENTS_MAX = 1024, REPOSITORY_FUNCTIONS_MAX = 64 };
 
 #define REPOSITORY_MODEL_FILE    "model.onnx"
 #define REPOSITORY_CUDA_FOLDER   "model.cuda"
@@ -30,6 +30,20 @@ struct scanned_model {
     uint32_t version;
 };
 
+/* A shared object as it was found. */
+struct scanned_function {
+    const char *name; /* In the shared object. */
+    const char *path;
+    uint64_t bytes;
+    uint32_t version;
+};
+
+/* Shared objects, and anything else in that folder. */
+struct scanned_folder {
+    uint32_t version;
+    struct folder folder;
+};
+
 struct repository_scan {
     const struct repository_listener *listener; /* Borrowed, like the next. */
     const char *root;
@@ -37,8 +51,8 @@ struct repository_scan {
     struct weft_error *error;
     enum weft_status status; /* Of the first problem. */
     const char *settings;    /* The path of weft.yaml; NULL: there is none. */
-    bool has_functions;
-    struct folder functions; /* Shared objects, and anything else in that folder. */
+    uint32_t function_count;
+    struct scanned_folder functions[REPOSITORY_FUNCTIONS_MAX]; /* In no order. */
     uint32_t model_count;
     struct scanned_model models[MODELS_MAX]; /* By name, ascending. */
     uint32_t document_count;
@@ -52,12 +66,9 @@ void repository_scan_all(struct repository_scan *scan);
 const struct scanned_model *repository_scan_find_model(
     const struct repository_scan *scan, const char *name);
 
-/*
- * The shared object of function "FILE.NAME" and, through @function_out, its name there.
- * NULL if @name is none or there is no such object.
- */
-const struct folder_entry *repository_scan_find_function(
-    const struct repository_scan *scan, const char *name, const char **function_out);
+/* The newest shared object of function "FILE.NAME". False if @name is none or there is no such. */
+bool repository_scan_find_function(
+    const struct repository_scan *scan, const char *name, struct scanned_function *function_out);
 
 /* Note what is wrong with one file: as a message of its own, or as an error that says so. */
 ATTR_PRINTF(2, 3)

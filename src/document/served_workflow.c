@@ -45,7 +45,7 @@ static void check_model(const struct check *check, const struct tree_node *node)
 
 static void check_function(const struct check *check, const struct tree_node *node)
 {
-    const char *function = NULL;
+    struct scanned_function found;
     if (!is_named(node)) {
         return;
     }
@@ -56,7 +56,7 @@ static void check_function(const struct check *check, const struct tree_node *no
             "a function is called FILE.NAME, as in functions/FILE.so, not '%s'", node->text);
         return;
     }
-    if (repository_scan_find_function(check->scan, node->text, &function) == NULL) {
+    if (!repository_scan_find_function(check->scan, node->text, &found)) {
         reader_fail(
             check->reader, node, "function '%s' wants functions/%.*s.so, which is not there",
             node->text, (int)(dot - node->text), node->text);

@@ -41,7 +41,9 @@ struct artifact {
     int64_t run_ns_max;            /* FUNCTION: of a call. 0: as struct function_limits says. */
     uint32_t batch_max; /* ONNX: items of one run at most. 0: no limit, 1: never batched. */
     uint64_t bytes;     /* ONNX: what it occupied when it was loaded alone. 0: unknown. */
-    struct artifact_versions versions; /* Of a model: what the next load brings. */
+    struct artifact_versions versions; /* Of a model: what the next load brings. Of a function:
+                                          what the next launch runs. */
+    uint32_t renewals; /* FUNCTION: how often other files have come to stand behind it. */
 };
 
 /* By model number of the catalogue. */
@@ -55,6 +57,26 @@ struct artifacts {
  * of @path; 0 is that itself. False if there is no room for it.
  */
 bool artifact_path(const char *path, uint32_t version, char *out, size_t room);
+
+/*
+ * The same for the shared object at @path: version 1 of it lies in the folder ARTIFACT_FUNCTIONS,
+ * any other in a folder of that number in there.
+ */
+#define ARTIFACT_FUNCTIONS "functions"
+bool artifact_function_path(const char *path, uint32_t version, char *out, size_t room);
+
+/* Which file of a function a job runs. */
+struct artifact_file {
+    uint32_t version;
+    uint32_t is_missing; /* The version that it names is not here. */
+    uint32_t renewals;
+};
+
+/* That of a job of @edition. */
+struct artifact_file artifact_file_at(const struct artifact *artifact, uint32_t edition);
+
+/* If @artifact is a function, let that be @file, whatever the edition. */
+void artifact_set_file(struct artifact *artifact, const struct artifact_file *file);
 
 /* Which of @versions @edition means; ARTIFACT_VERSIONS_MAX: none. */
 uint32_t artifact_version_at(const struct artifact_versions *versions, uint32_t edition);

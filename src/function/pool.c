@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/units.h"
+#include "engine/artifact.h"
 #include "engine/monotonic.h"
 #include "function/runner.h"
 #include "function/sandbox.h"
@@ -25,6 +26,7 @@ struct resident {
     struct function_runner runner;
     struct function_usage usage;
     char path[FUNCTION_PATH_BYTES];
+    uint64_t renewals; /* Of the pool, when it was last known to be of use. */
 };
 
 /* struct function_counts, from any thread. */
@@ -42,8 +44,9 @@ struct function_pool {
     struct function_limits limits;
     int64_t cpu_s_max; /* A process that has used so much is replaced. */
     struct counts counts;
-    pthread_mutex_t lock; /* Of the list. */
+    pthread_mutex_t lock; /* Of the rest. */
     struct resident *idle;
+    uint64_t renewals;
 };
 
 /* A call under way. */
@@ -174,6 +177,49 @@ static void give_idle(struct function_pool *pool, struct resident *resident)
     (void)pthread_mutex_unlock(&pool->lock);
 }
 
+/* Whether both are versions of one shared object. */
+static bool are_versions(const char *one, const char *other)
+{
+    char first[FUNCTION_PATH_BYTES];
+    char second[FUNCTION_PATH_BYTES];
+    return artifact_function_path(one, 1, first, sizeof(first)) &&
+           artifact_function_path(other, 1, second, sizeof(second)) && strcmp(first, second) == 0;
+}
+
+void function_pool_renew(struct function_pool *pool, const char *path)
+{
+    struct resident *outdated = NULL;
+    (void)pthread_mutex_lock(&pool->lock);
+    pool->renewals++;
+    for (struct resident **link = &pool->idle; *link != NULL;) {
+        struct resident *resident = *link;
+        if (are_versions(resident->path, path)) {
+            *link = resident->next;
+            resident->next = outdated;
+            outdated = resident;
+        } else {
+            resident->renewals = pool->renewals;
+            link = &resident->next;
+        }
+    }
+    (void)pthread_mutex_unlock(&pool->lock);
+    while (outdated != NULL) {
+        struct fork_ended ended;
+        struct resident *resident = outdated;
+        outdated = resident->next;
+        (void)atomic_fetch_add(&pool->counts.replaced, 1);
+        end_resident(pool, resident, &ended);
+    }
+}
+
+static uint64_t count_renewals(struct function_pool *pool)
+{
+    (void)pthread_mutex_lock(&pool->lock);
+    const uint64_t renewals = pool->renewals;
+    (void)pthread_mutex_unlock(&pool->lock);
+    return renewals;
+}
+
 /* Whether @resident still waits: it has nothing to say, and has not hung up. */
 static bool is_waiting(const struct resident *resident)
 {
@@ -187,6 +233,7 @@ static enum weft_status start_resident(
     struct weft_error *error)
 {
     struct resident *resident = memory_zeroed(1, sizeof(*resident));
+    resident->renewals = count_renewals(pool);
     const enum weft_status status =
         function_runner_start(&pool->server, path, &resident->runner, error);
     if (status != WEFT_OK) {
@@ -219,13 +266,15 @@ static enum weft_status take_resident(
     return start_resident(pool, path, resident_out, error);
 }
 
-/* After a call: keep the process for the next, unless it has grown too large or too old. */
+/* After a call: keep the process for the next, unless it has grown too large or too old, or other
+ * files have come to stand behind functions meanwhile. */
 static void give_resident(struct function_pool *pool, struct resident *resident)
 {
     struct fork_ended ended;
     function_channel_trim(&resident->runner.channel);
     if (function_usage_grown(&resident->usage) <= pool->limits.memory_bytes_max / 4 &&
-        function_usage_cpu_s(&resident->usage) < pool->cpu_s_max) {
+        function_usage_cpu_s(&resident->usage) < pool->cpu_s_max &&
+        resident->renewals == count_renewals(pool)) {
         give_idle(pool, resident);
         return;
     }

@@ -49,14 +49,22 @@ void function_pool_run(
     struct function_pool *pool, const char *path, const char *name,
     const struct function_host *host, struct function_slot *slot, struct function_task *task);
 
+/*
+ * Another file is behind functions from now on: the shared object @path, as it is now. Processes
+ * that have loaded another version of it, or what was there before, are ended; those that are at a
+ * call, after it.
+ */
+void function_pool_renew(struct function_pool *pool, const char *path);
+
 /* What became of the processes so far. */
 struct function_counts {
     uint64_t started;
     uint64_t crashed;  /* Ended of themselves while a call was under way, by signal or exit. */
     uint64_t late;     /* Ended because a call took longer than its limit. */
     uint64_t nonsense; /* Ended because of what they sent. */
-    uint64_t replaced; /* Ended after a call, for the memory or the processor time they had used. */
-    uint64_t idle;     /* Found dead before a call, which went to another. */
+    uint64_t
+        replaced;  /* Ended for the memory or processor time they had used, or for their file. */
+    uint64_t idle; /* Found dead before a call, which went to another. */
 };
 
 void function_pool_counts(struct function_pool *pool, struct function_counts *counts_out);

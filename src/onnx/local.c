@@ -180,6 +180,15 @@ static void local_reshape(struct engine *base, uint32_t worker, uint32_t gpu)
     local_finish(engine, operation);
 }
 
+/* Which file @operation, a batch of function @number, is to run. */
+static void choose_file(struct engine_local *engine, uint32_t number, struct operation *operation)
+{
+    const uint32_t edition = job_edition(operation->batch.tasks[0].job);
+    operation->file = artifact_file_at(&engine->artifacts->items[number], edition);
+    operation->is_renewed = engine->renewals[number] != operation->file.renewals;
+    engine->renewals[number] = operation->file.renewals;
+}
+
 static enum weft_status local_launch(struct engine *base, const struct engine_batch *batch)
 {
     struct engine_local *engine = local_from(base);
@@ -196,6 +205,7 @@ static enum weft_status local_launch(struct engine *base, const struct engine_ba
         atomic_fetch_add(&model->references, 1);
         operation->models[i] = model;
     }
+    choose_file(engine, kind->run, operation);
     operation->next_open = engine->runs;
     engine->runs = operation;
     queue_push(&worker->runs, &operation->queued);

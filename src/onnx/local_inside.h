@@ -52,6 +52,8 @@ struct operation {
 
     /* RAN */
     struct engine_batch batch; /* A copy. */
+    struct artifact_file file; /* What it runs, if that is a function. */
+    bool is_renewed;           /* Others have run another file of it. */
     int64_t run_ns;
     struct local_model *models[TASK_MODELS_MAX]; /* As the task lists them. */
     struct onnx_usage usages[TASK_MODELS_MAX];
@@ -91,6 +93,7 @@ struct engine_local {
     char cache[ONNX_CACHE_PATH_BYTES]; /* "": none. */
     uint64_t output_bytes_max;
     struct function_pool *pool; /* NULL: functions run here. */
+    uint32_t *renewals;         /* Of functions, by model; as last seen. On the host's thread. */
     struct local_worker *workers;
 
     pthread_mutex_t digest_lock;

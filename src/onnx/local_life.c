@@ -86,6 +86,7 @@ void local_destroy(struct engine *base)
     (void)pthread_mutex_destroy(&engine->digest_lock);
     (void)pthread_mutex_destroy(&engine->sleep_lock);
     free(engine->workers);
+    free(engine->renewals);
     free(engine->digests);
     free(engine->rows);
     free(engine);
@@ -176,6 +177,7 @@ enum weft_status engine_local_create(
     (void)pthread_mutex_init(&engine->sleep_lock, NULL);
     queue_init(&engine->done);
     engine->workers = memory_zeroed(options->fleet->worker_count, sizeof(*engine->workers));
+    engine->renewals = memory_zeroed(engine->artifacts->count + 1, sizeof(*engine->renewals));
     engine->digests = memory_zeroed(local_place_count(engine) + 1, sizeof(*engine->digests));
     engine->rows = memory_zeroed(local_place_count(engine) + 1, sizeof(*engine->rows));
     engine->lock = options->lock;

@@ -1,4 +1,5 @@
 /* local_run.c - a thread that runs batches: inputs by their ports, then a model or function. */
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -152,7 +153,7 @@ static bool is_cancelled(void *context)
     return atomic_load(&stage->operation->is_cancelled);
 }
 
-static void run_functions(struct stage *stage, const struct artifact *artifact)
+static void run_functions(struct stage *stage, const struct artifact *artifact, const char *path)
 {
     struct engine_local *engine = stage->engine;
     struct operation *operation = stage->operation;
@@ -163,6 +164,9 @@ static void run_functions(struct stage *stage, const struct artifact *artifact)
         .output_bytes_max = engine->output_bytes_max,
         .run_ns_max = artifact->run_ns_max,
     };
+    if (operation->is_renewed && engine->pool != NULL) {
+        function_pool_renew(engine->pool, path);
+    }
     for (uint32_t i = 0; i < operation->batch.task_count; i++) {
         struct local_task *task = &operation->tasks[i];
         struct function_task call = {.inputs = stage->inputs[0], .items = task->given->items};
@@ -172,10 +176,8 @@ static void run_functions(struct stage *stage, const struct artifact *artifact)
         }
         if (engine->pool != NULL) {
             function_pool_run(
-                engine->pool, artifact->path, artifact->function, &host, &stage->runner->slot,
-                &call);
-        } else if (
-            function_open(artifact->path, artifact->function, &function, &call.error) == WEFT_OK) {
+                engine->pool, path, artifact->function, &host, &stage->runner->slot, &call);
+        } else if (function_open(path, artifact->function, &function, &call.error) == WEFT_OK) {
             function_run(&function, &host, &call);
         }
         task->output = call.output;
@@ -198,14 +200,18 @@ static void run_batch(struct stage *stage)
     struct operation *operation = stage->operation;
     const struct artifact *artifact = &stage->engine->artifacts->items[stage->kind->run];
     const uint32_t index = index_of_run(stage->kind);
+    const bool is_function = artifact->kind == ARTIFACT_FUNCTION;
+    char path[PATH_MAX];
     struct weft_error error = {.status = WEFT_OK};
-    if (artifact->kind == ARTIFACT_FUNCTION) {
-        run_functions(stage, artifact);
+    if (is_function && operation->file.is_missing == 0 &&
+        artifact_function_path(artifact->path, operation->file.version, path, sizeof(path))) {
+        run_functions(stage, artifact, path);
     } else if (
         artifact->kind == ARTIFACT_ONNX && index < stage->kind->model_count &&
         version_of(operation, index) != NULL) {
         run_models(stage, index, version_of(operation, index));
-    } else if (artifact->kind == ARTIFACT_ONNX && index < stage->kind->model_count) {
+    } else if (
+        is_function || (artifact->kind == ARTIFACT_ONNX && index < stage->kind->model_count)) {
         (void)error_set(
             &error, WEFT_FAILED, "the version of '%s' is not here",
             stage->engine->catalogue->models[stage->kind->run]);

@@ -5,6 +5,7 @@
 
 #include "base/assert.h"
 #include "base/memory.h"
+#include "engine/artifact.h"
 #include "engine/near.h"
 #include "model/catalogue.h"
 #include "process/ahead.h"
@@ -125,6 +126,9 @@ static bool send_batch(struct process_worker *worker, struct process_batch *batc
     struct engine_process *engine = worker->engine;
     const uint32_t first = batch->is_suspect ? batch->at : 0;
     const uint32_t end = batch->is_suspect ? first + 1 : batch->batch.task_count;
+    const uint32_t run =
+        engine->catalogue->workflows[batch->batch.workflow]->tasks[batch->batch.task].run;
+    const uint32_t edition = job_edition(batch->batch.tasks[0].job);
     batch->number = ++engine->last_number;
     batch->state = BATCH_SENT;
     batch->since_ns = process_now_ns(engine);
@@ -135,6 +139,7 @@ static bool send_batch(struct process_worker *worker, struct process_batch *batc
         .near = process_near_launch(engine, &batch->batch),
         .ahead = batch->goes_ahead ? PROCESS_AHEAD_MAX : 0,
         .from = near_here(),
+        .file = artifact_file_at(&engine->artifacts->items[run], edition),
     };
     process_put_batch(&engine->packet, &order, &batch->batch, first, end);
     if (engine->packet.is_short) {

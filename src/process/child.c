@@ -100,6 +100,12 @@ static void drop_batch(struct child *child, uint64_t number)
     }
 }
 
+/* The model or function that @batch runs. */
+static uint32_t run_of(const struct child *child, const struct engine_batch *batch)
+{
+    return child->options->catalogue->workflows[batch->workflow]->tasks[batch->task].run;
+}
+
 /* Whether all that @kind needs is here, and short to run. */
 static bool is_ready(struct child *child, uint32_t worker, const struct workflow_task *kind)
 {
@@ -163,9 +169,7 @@ static void send_ran(struct child *child, const struct engine_done *done)
 {
     const struct held_batch *ran = *find_batch(child, done->batch);
     if (ran != NULL) {
-        const struct workflow *workflow =
-            child->options->catalogue->workflows[ran->in.batch.workflow];
-        const uint32_t run = workflow->tasks[ran->in.batch.task].run;
+        const uint32_t run = run_of(child, &ran->in.batch);
         process_learn_run(&child->run_ns[run], done->run_ns, child->short_ns);
     }
     if (ran == NULL || child->packet.is_short || child->packet.file_count > 0 ||
@@ -325,6 +329,8 @@ static void launch(struct child *child, struct held_batch *batch)
         free(batch);
         return;
     }
+    artifact_set_file(
+        &child->options->artifacts->items[run_of(child, &batch->in.batch)], &batch->in.file);
     batch->next = child->batches;
     child->batches = batch;
     if (engine_launch(child->engine, &batch->in.batch) != WEFT_OK) {

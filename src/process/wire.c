@@ -305,6 +305,7 @@ bool process_take_batch(
         .near = order.near,
         .ahead = order.ahead,
         .from = order.from,
+        .file = order.file,
         .bundles = calloc((size_t)head.input_count + 1, sizeof(struct bundle *)),
         .inputs = calloc((size_t)head.input_count + 1, sizeof(struct engine_input)),
     };

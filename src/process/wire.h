@@ -21,6 +21,7 @@
 #define PROCESS_WIRE_H
 
 #include "base/limits.h"
+#include "engine/artifact.h"
 #include "engine/bundle.h"
 #include "engine/engine.h"
 #include "engine/packet.h"
@@ -57,7 +58,7 @@ struct process_order {
                               for the next one. 0: anywhere. */
     uint32_t ahead;        /* LAUNCH: so many tasks that come next may follow it. */
     uint32_t from;         /* LAUNCH: the processor of the sender, as near. 0: not known. */
-    uint32_t unused;
+    struct artifact_file file; /* LAUNCH: what it runs, if that is a function. */
 };
 
 /*
@@ -106,9 +107,10 @@ void process_put_batch(
 /* A batch that came, with all that it points to. */
 struct process_batch_in {
     struct engine_batch batch;
-    uint32_t near; /* As in the order, like the next two. */
+    uint32_t near; /* As in the order, like the next three. */
     uint32_t ahead;
     uint32_t from;
+    struct artifact_file file;
     uint32_t bundle_count;
     struct bundle **bundles; /* Its inputs; owned. */
     struct engine_task tasks[BATCH_TASKS_MAX];

@@ -19,7 +19,7 @@ static const char digits[] = "0123456789abcdef";
 bool edition_has_versions(const struct repository *repository, uint32_t model)
 {
     const struct repository_file *file = &repository->files[model];
-    return file->kind == REPOSITORY_MODEL && (file->path != NULL || file->cuda != NULL);
+    return file->kind != REPOSITORY_BUILTIN && (file->path != NULL || file->cuda != NULL);
 }
 
 bool edition_file(
@@ -30,6 +30,11 @@ bool edition_file(
     *file_out = *found;
     if (version == 0) {
         return true;
+    }
+    if (found->kind == REPOSITORY_FUNCTION) {
+        file_out->path = paths_out->path;
+        return artifact_function_path(
+            found->path, version, paths_out->path, sizeof(paths_out->path));
     }
     file_out->path = found->path == NULL ? NULL : paths_out->path;
     file_out->cuda = found->cuda == NULL ? NULL : paths_out->cuda;
@@ -155,8 +160,13 @@ uint32_t edition_find_version(const struct repository *repository, uint32_t mode
     if (!edition_has_versions(repository, model)) {
         return highest;
     }
-    (void)snprintf(path, sizeof(path), "%s", file->path != NULL ? file->path : file->cuda);
-    for (uint32_t i = 0; i < 2 && strrchr(path, '/') != NULL; i++) {
+    if (file->kind == REPOSITORY_FUNCTION) {
+        (void)artifact_function_path(file->path, 1, path, sizeof(path)); /* It is in the folder. */
+    } else {
+        (void)snprintf(path, sizeof(path), "%s", file->path != NULL ? file->path : file->cuda);
+        *strrchr(path, '/') = '\0'; /* A version lies in a folder. */
+    }
+    if (strrchr(path, '/') != NULL) {
         *strrchr(path, '/') = '\0';
     }
     DIR *folder = opendir(path);

@@ -20,7 +20,7 @@ struct repository_file;
 
 /* A model in it. */
 struct edition_model {
-    uint32_t version; /* Its folder. 0: its version cannot change. */
+    uint32_t version; /* 0: it has none. */
     uint32_t hash;    /* Of its file. */
 };
 
@@ -49,7 +49,7 @@ uint32_t edition_find_version(const struct repository *repository, uint32_t mode
 
 /* Where the files of a version are. */
 struct edition_paths {
-    char path[PATH_MAX]; /* The ONNX file, */
+    char path[PATH_MAX]; /* The ONNX file or shared object, */
     char cuda[PATH_MAX]; /* and the folder for GPUs. */
 };
 
@@ -63,15 +63,15 @@ bool edition_file(
 
 /*
  * The files that stand for @version of model @model, one per form, at most
- * EDITION_FORMS: its ONNX file, and of the folder for GPUs the list of sums. Returns how many; 0 if
- * there is no room for them.
+ * EDITION_FORMS: its ONNX file or shared object, and of the folder for GPUs the list of sums.
+ * Returns how many; 0 if there is no room for them.
  */
 enum { EDITION_FORMS = 2 };
 uint32_t edition_forms(
     const struct repository *repository, uint32_t model, uint32_t version,
     char out[static EDITION_FORMS][PATH_MAX]);
 
-/* Whether versions of @model can change while it is served: those of functions cannot. */
+/* Whether versions of @model can change while it is served: not if it is built in. */
 bool edition_has_versions(const struct repository *repository, uint32_t model);
 
 #endif /* SERVICE_EDITION_H */

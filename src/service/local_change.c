@@ -52,14 +52,9 @@ struct file_mark local_change_mark(
 {
     char forms[EDITION_FORMS][PATH_MAX];
     struct file_mark mark = {.bytes = 0};
-    uint32_t count = 1;
-    if (edition_has_versions(repository, model)) {
-        count = edition_forms(repository, model, version, forms);
-    } else if (path_of(&repository->files[model]) != NULL) {
-        (void)snprintf(forms[0], PATH_MAX, "%s", path_of(&repository->files[model]));
-    } else {
-        count = 0;
-    }
+    const uint32_t count = edition_has_versions(repository, model)
+                               ? edition_forms(repository, model, version, forms)
+                               : 0;
     for (uint32_t i = 0; i < count; i++) { /* Of several, one that changes is enough. */
         struct stat found;
         if (stat(forms[i], &found) != 0) {
@@ -106,6 +101,28 @@ static bool find_models(
     return number != UINT32_MAX || !model_set_is_empty(models_out);
 }
 
+/*
+ * Functions of one shared object may rely on one another: with some of them in @models, the others
+ * change as well, unless a client has unloaded them.
+ */
+static void add_beside(const struct local_index *index, struct model_set *models)
+{
+    const struct repository *repository = index->measured->repository;
+    const uint32_t count = repository->catalogue->model_count;
+    struct edition newest;
+    rollout_begin(index->rollout, &newest);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct repository_file *one = &repository->files[i];
+        for (uint32_t k = 0; k < count && one->kind == REPOSITORY_FUNCTION; k++) {
+            const struct repository_file *other = &repository->files[k];
+            if (model_set_has(models, i) && other->kind == REPOSITORY_FUNCTION &&
+                strcmp(one->path, other->path) == 0 && !model_set_has(&newest.unloaded, k)) {
+                model_set_add(models, k);
+            }
+        }
+    }
+}
+
 /* On another thread. */
 static void look(void *argument)
 {
@@ -121,7 +138,7 @@ static void look(void *argument)
             item->status =
                 preparation_hash(repository, item->model, item->version, &item->hash, &item->error);
         }
-        if (item->status == WEFT_OK && repository->files[item->model].kind == REPOSITORY_MODEL) {
+        if (item->status == WEFT_OK) {
             item->status =
                 measured_look(measured, item->model, item->version, &item->signature, &item->error);
         }
@@ -175,9 +192,7 @@ static void take(struct local_index *index, const struct looked *item, struct ed
     index->marks[model] = item->mark;
     model_set_remove(&edition->unloaded, model);
     edition->models[model] = (struct edition_model){item->version, item->hash};
-    if (measured->repository->files[model].kind == REPOSITORY_MODEL) {
-        measured_take(measured, model, &item->signature);
-    }
+    measured_take(measured, model, &item->signature);
 }
 
 static void on_looked(void *argument)
@@ -225,6 +240,7 @@ void local_change_load(void *context, const char *name, server_changed changed, 
         changed(asker, WEFT_NOT_FOUND, message);
         return;
     }
+    add_beside(index, &models);
     struct change *change = memory_zeroed(1, sizeof(*change));
     change->index = index;
     change->workflow = workflow;

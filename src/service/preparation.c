@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/units.h"
 #include "document/repository_scan.h"
+#include "engine/artifact.h"
 #include "onnx/cache.h"
 #include "service/fetch.h"
 
@@ -17,7 +18,13 @@
 static const char *form_of(const char *path)
 {
     return strstr(path, "/" REPOSITORY_CUDA_FOLDER "/") != NULL ? REPOSITORY_CUDA_FOLDER
-                                                                : REPOSITORY_MODEL_FILE;
+                                                                : strrchr(path, '/') + 1;
+}
+
+/* Whether that is code, which not every node fetches. */
+static bool is_code(const char *path)
+{
+    return strcmp(form_of(path), REPOSITORY_MODEL_FILE) != 0;
 }
 
 enum weft_status preparation_hash(
@@ -48,14 +55,21 @@ enum weft_status preparation_hash(
     return status;
 }
 
-/* "MODEL/VERSION/": below it are the files of one version. */
+/* "MODEL/VERSION/", or "functions/VERSION/": below it are the files of one version. */
 static void name_folder(
     const struct preparation *preparation, const struct prepared_model *item, char *out,
     size_t room)
 {
+    const struct repository *repository = preparation->measured->repository;
+    const bool is_function = repository->files[item->model].kind == REPOSITORY_FUNCTION;
+    if (is_function && item->version == 1) {
+        (void)snprintf(out, room, ARTIFACT_FUNCTIONS "/");
+        return;
+    }
     (void)snprintf(
         out, room, "%s/%" PRIu32 "/",
-        preparation->measured->repository->catalogue->models[item->model], item->version);
+        is_function ? ARTIFACT_FUNCTIONS : repository->catalogue->models[item->model],
+        item->version);
 }
 
 /* A file of @item that is not here. False if all are. */
@@ -94,7 +108,11 @@ static enum weft_status get_files(
     options.membership = preparation->membership;
     const enum weft_status status = fetch_missing(&options, error);
     if (status == WEFT_OK && find_missing(preparation, item, missing)) {
-        return error_set(error, WEFT_IO, "no member gives %s%s", folder, form_of(missing));
+        return error_set(
+            error, WEFT_IO, "no member gives %s%s%s", folder, form_of(missing),
+            is_code(missing) && options.kinds != FETCH_ALL
+                ? "; it is code, which comes with '--fetch all' alone"
+                : "");
     }
     return status;
 }
@@ -110,12 +128,11 @@ static enum weft_status compare(
         return status;
     }
     if (item->hash != 0 && hash != item->hash) {
+        const struct repository_file *file = &preparation->measured->repository->files[item->model];
         name_folder(preparation, item, folder, sizeof(folder));
         return error_set(
             error, WEFT_INVALID, "%s%s is another file than in the cluster", folder,
-            preparation->measured->repository->files[item->model].path != NULL
-                ? REPOSITORY_MODEL_FILE
-                : REPOSITORY_CUDA_FOLDER);
+            file->path != NULL ? form_of(file->path) : REPOSITORY_CUDA_FOLDER);
     }
     item->hash = hash;
     return WEFT_OK;

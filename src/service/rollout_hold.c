@@ -123,6 +123,10 @@ void rollout_apply(struct rollout *rollout, const struct model_set *changed)
             const bool is_less = has_lost(known, &versions);
             ASSERT(fits); /* It was tried before. */
             is_new = (is_new || artifact_must_reload(known, &versions)) && known->count > 0;
+            if (is_new && repository->files[i].kind == REPOSITORY_FUNCTION) {
+                rollout->artifacts->items[i].renewals++;
+                is_new = false; /* No node loads it. */
+            }
             *known = versions;
             if (is_less) {
                 rollout_let_go(rollout, i);

@@ -26,6 +26,45 @@ static void a_version_is_a_folder_beside_the_first(ATTR_UNUSED void **state)
     assert_string_equal(out, "model.onnx");
 }
 
+static void functions_of_other_versions_lie_below_the_first(ATTR_UNUSED void **state)
+{
+    static const char *const files[] = {"m/functions/f.so", "m/functions/12/f.so"};
+    char out[64];
+    for (uint32_t i = 0; i < 2; i++) {
+        assert_true(artifact_function_path(files[i], 0, out, sizeof(out)));
+        assert_string_equal(out, files[i]);
+        assert_true(artifact_function_path(files[i], 1, out, sizeof(out)));
+        assert_string_equal(out, "m/functions/f.so");
+        assert_true(artifact_function_path(files[i], 7, out, sizeof(out)));
+        assert_string_equal(out, "m/functions/7/f.so");
+        assert_false(artifact_function_path(files[i], 7, out, strlen("m/functions/7/f.so")));
+    }
+    assert_true(artifact_function_path("functions/f.so", 2, out, sizeof(out)));
+    assert_string_equal(out, "functions/2/f.so");
+    assert_true(artifact_function_path("functions/3/f.so", 2, out, sizeof(out)));
+    assert_string_equal(out, "functions/2/f.so");
+    assert_true(artifact_function_path("f.so", 2, out, sizeof(out)));
+    assert_string_equal(out, "f.so");
+}
+
+static void a_job_of_a_function_runs_the_file_of_its_edition(ATTR_UNUSED void **state)
+{
+    struct artifact artifact = {.kind = ARTIFACT_FUNCTION, .renewals = 3};
+    struct artifact other = {.kind = ARTIFACT_FUNCTION};
+    assert_int_equal(artifact_file_at(&artifact, 5).version, 0); /* The file of the table. */
+    assert_int_equal(artifact_file_at(&artifact, 5).is_missing, 0);
+    artifact.versions = (struct artifact_versions){.count = 2, .items = {{4, 1}, {6, 2}}};
+    for (uint32_t edition = 3; edition < 8; edition++) {
+        const struct artifact_file file = artifact_file_at(&artifact, edition);
+        assert_int_equal(file.version, edition < 4 ? 0 : edition < 6 ? 1 : 2);
+        assert_int_equal(file.is_missing, edition < 4);
+        artifact_set_file(&other, &file); /* In another process. */
+        assert_int_equal(artifact_file_at(&other, edition).version, file.version);
+        assert_int_equal(artifact_file_at(&other, edition).is_missing, file.is_missing);
+        assert_int_equal(artifact_file_at(&other, edition).renewals, 3);
+    }
+}
+
 static void an_edition_means_the_last_version_before_it(ATTR_UNUSED void **state)
 {
     const struct artifact_versions versions = {.count = 3, .items = {{4, 1}, {6, 2}, {9, 1}}};
@@ -174,6 +213,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_version_is_a_folder_beside_the_first),
+        cmocka_unit_test(functions_of_other_versions_lie_below_the_first),
+        cmocka_unit_test(a_job_of_a_function_runs_the_file_of_its_edition),
         cmocka_unit_test(an_edition_means_the_last_version_before_it),
         cmocka_unit_test(an_older_edition_of_the_same_version_is_loaded),
         cmocka_unit_test_setup_teardown(

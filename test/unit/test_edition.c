@@ -16,7 +16,7 @@
 #include "document/repository.h"
 #include "service/edition.h"
 
-enum { FIRST, BUILT_IN, SECOND, ON_GPUS, MODELS };
+enum { FIRST, BUILT_IN, SECOND, ON_GPUS, FUNCTION, MODELS };
 
 /* Models of files, one of which GPUs run, too; and one whose version cannot change. */
 static struct repository_file files[MODELS] = {
@@ -28,6 +28,7 @@ static struct repository_file files[MODELS] = {
          .path = "m/g/1/model.onnx",
          .cuda = "m/g/1/model.cuda",
          .version = 1},
+    [FUNCTION] = {.kind = REPOSITORY_FUNCTION, .path = "m/functions/f.so", .version = 1},
 };
 static struct catalogue catalogue = {.model_count = MODELS};
 static const struct repository repository = {.catalogue = &catalogue, .files = files};
@@ -38,6 +39,7 @@ static struct edition sample(void)
     edition.models[FIRST] = (struct edition_model){3, 0x12ab};
     edition.models[SECOND] = (struct edition_model){20240131, 0xffffffff};
     edition.models[ON_GPUS] = (struct edition_model){7, 0x1};
+    edition.models[FUNCTION] = (struct edition_model){2, 0x1};
     edition.closed[1] = true;
     edition.closed[WORKFLOWS_MAX - 1] = true;
     model_set_add(&edition.unloaded, SECOND);
@@ -50,7 +52,7 @@ static void what_is_written_is_read(ATTR_UNUSED void **state)
     struct edition read;
     const struct edition edition = sample();
     assert_true(edition_write(&edition, &repository, text, sizeof(text)));
-    assert_non_null(strstr(text, ";3:000012ab,20240131:ffffffff,7:00000001"));
+    assert_non_null(strstr(text, ";3:000012ab,20240131:ffffffff,7:00000001,2:00000001"));
     assert_true(edition_read(text, &repository, &read));
     assert_true(edition_is_same(&edition, &read, &repository));
     assert_memory_equal(&edition, &read, sizeof(edition));
@@ -108,6 +110,40 @@ static void write_version(const char *folder, const char *version, bool has_file
     }
 }
 
+static void put(const char *folder, const char *name)
+{
+    char path[256];
+    (void)snprintf(path, sizeof(path), "%s/%s", folder, name);
+    FILE *file = fopen(path, "we");
+    assert_non_null(file);
+    (void)fclose(file);
+}
+
+/* Functions of version 1 lie in the folder of all, and others below it. */
+static void find_functions(const char *folder)
+{
+    static const char *const folders[] = {"functions", "functions/2", "functions/10"};
+    char path[256];
+    const char *before = files[FUNCTION].path;
+    for (uint32_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
+        (void)snprintf(path, sizeof(path), "%s/%s", folder, folders[i]);
+        assert_int_equal(mkdir(path, 0700), 0);
+    }
+    put(folder, "functions/f.so");
+    (void)snprintf(path, sizeof(path), "%s/functions/f.so", folder);
+    files[FUNCTION].path = path;
+    assert_int_equal(edition_find_version(&repository, FUNCTION), 1);
+    put(folder, "functions/2/f.so");
+    put(folder, "functions/10/g.so");
+    assert_int_equal(edition_find_version(&repository, FUNCTION), 2);
+    (void)snprintf(path, sizeof(path), "%s/functions/2/f.so", folder); /* Found at the start. */
+    files[FUNCTION].version = 2;
+    put(folder, "functions/10/f.so");
+    assert_int_equal(edition_find_version(&repository, FUNCTION), 10);
+    files[FUNCTION].version = 1;
+    files[FUNCTION].path = before;
+}
+
 static void the_highest_version_with_a_file_is_found(ATTR_UNUSED void **state)
 {
     char folder[] = "/tmp/weft-test-XXXXXX";
@@ -128,6 +164,7 @@ static void the_highest_version_with_a_file_is_found(ATTR_UNUSED void **state)
     assert_int_equal(edition_find_version(&repository, FIRST), 12);
     assert_int_equal(edition_find_version(&repository, BUILT_IN), 0);
     files[FIRST].path = before;
+    find_functions(folder);
     (void)snprintf(command, sizeof(command), "rm -r %s", folder);
     assert_int_equal(system(command), 0);
 }
@@ -145,6 +182,10 @@ static void versions_have_the_forms_of_the_first(ATTR_UNUSED void **state)
     assert_true(edition_file(&repository, ON_GPUS, 3, &paths, &file));
     assert_string_equal(file.path, "m/g/3/model.onnx");
     assert_string_equal(file.cuda, "m/g/3/model.cuda");
+    assert_true(edition_file(&repository, FUNCTION, 3, &paths, &file));
+    assert_string_equal(file.path, "m/functions/3/f.so");
+    assert_int_equal(edition_forms(&repository, FUNCTION, 1, forms), 1);
+    assert_string_equal(forms[0], "m/functions/f.so");
     assert_true(edition_file(&repository, ON_GPUS, 0, &paths, &file));
     assert_string_equal(file.path, "m/g/1/model.onnx");
     const char *before = files[ON_GPUS].path;

@@ -183,6 +183,26 @@ static void a_process_that_grows_is_replaced(ATTR_UNUSED void **state)
     function_pool_destroy(pool);
 }
 
+/* Of the shared object that was replaced; those of others go on. */
+static void a_process_with_a_file_of_before_is_ended(ATTR_UNUSED void **state)
+{
+    struct function_pool *pool = pool_of(NULL);
+    struct function_counts counts;
+    const int64_t first = number_of(pool, "who");
+    assert_int_equal(number_of(pool, "who"), first);
+    function_pool_renew(pool, WEFT_TEST_FUNCTIONS "/functions_sample.so");
+    assert_int_equal(number_of(pool, "who"), first);
+    function_pool_renew(pool, BAD);
+    function_pool_counts(pool, &counts);
+    assert_int_equal(counts.replaced, 1);
+    assert_int_not_equal(number_of(pool, "who"), first);
+    function_pool_renew(pool, WEFT_TEST_FUNCTIONS "/7/functions_bad.so"); /* Another version. */
+    function_pool_counts(pool, &counts);
+    assert_int_equal(counts.replaced, 2);
+    assert_int_equal(counts.started, 2);
+    function_pool_destroy(pool);
+}
+
 static void lies_are_the_fault_of_the_function(ATTR_UNUSED void **state)
 {
     static const char *const names[] = {"lie_texts", "lie_bytes", "lie_name", "talk_nonsense"};
@@ -458,6 +478,7 @@ int main(void)
         cmocka_unit_test(memory_has_a_limit),
         cmocka_unit_test(the_rest_has_limits_too),
         cmocka_unit_test(a_process_that_grows_is_replaced),
+        cmocka_unit_test(a_process_with_a_file_of_before_is_ended),
         cmocka_unit_test(lies_are_the_fault_of_the_function),
         cmocka_unit_test(a_function_that_closes_everything_fails_alone),
         cmocka_unit_test(models_are_counted_on_this_side),

@@ -64,6 +64,9 @@ static void open_place(struct place *place)
     put(place, "rec/3/model.onnx", "r");
     put(place, "functions/img.so", "");
     put(place, "functions/img.v2.so", "");
+    put(place, "functions/12/img.v2.so", "newest");
+    put(place, "functions/9/img.v2.so", "");
+    put(place, "functions/9/other.so", "");
     put(place, "ocr.workflow.yaml", ocr);
 }
 
@@ -162,7 +165,12 @@ static void everything_is_found(ATTR_UNUSED void **state)
     assert_int_equal(repository->files[crop].kind, REPOSITORY_FUNCTION);
     assert_string_equal(repository->files[crop].function, "crop");
     assert_string_equal(
-        repository->files[crop].path, in_place(&place, "functions/img.v2.so", path));
+        repository->files[crop].path, in_place(&place, "functions/12/img.v2.so", path));
+    assert_int_equal(repository->files[crop].version, 12);
+    assert_int_equal(repository->files[crop].bytes, 6);
+    const uint32_t resize = catalogue_find_model(catalogue, "img.resize");
+    assert_string_equal(repository->files[resize].path, in_place(&place, "functions/img.so", path));
+    assert_int_equal(repository->files[resize].version, 1);
     const uint32_t pass = catalogue_find_model(catalogue, BUILTIN_PASS);
     assert_int_equal(repository->files[pass].kind, REPOSITORY_BUILTIN);
     assert_null(repository->files[pass].path);
@@ -385,6 +393,11 @@ static void bad_workflows_are_named(ATTR_UNUSED void **state)
         "/w.workflow.yaml:1: a second workflow is called 'ocr'");
 }
 
+static void version_1_of_functions_has_no_folder(ATTR_UNUSED void **state)
+{
+    expect_problem("functions/1/img.so", "", "/functions/1: version 1 of functions lies in ");
+}
+
 /* Each file says what is wrong with it, and nothing is loaded. */
 static void all_bad_files_are_told_of(ATTR_UNUSED void **state)
 {
@@ -464,6 +477,7 @@ int main(void)
         cmocka_unit_test(without_settings_there_are_defaults),
         cmocka_unit_test(bad_files_are_named),
         cmocka_unit_test(bad_workflows_are_named),
+        cmocka_unit_test(version_1_of_functions_has_no_folder),
         cmocka_unit_test(all_bad_files_are_told_of),
         cmocka_unit_test(nothing_is_read_from_outside),
         cmocka_unit_test(links_inside_are_followed),
