@@ -131,6 +131,7 @@ struct engine_process {
     int64_t spin_until_ns;
     uv_idle_t *spin; /* On the heap: it outlives the engine. Runs while the loop may not sleep. */
     struct process_near near;
+    struct process_linger linger;
     struct process_revision *revision; /* revise.h */
     int32_t *ahead_credits;            /* By workflow: while there is some, tasks are run ahead. */
     void (*on_ended)(void *context, uint32_t worker, const char *message);

@@ -18,18 +18,16 @@
 #include "process/inside.h"
 
 enum {
-    ALONE_MIN = 16,   /* Launches in a row with nothing beside them, before both stay. */
-    ALONE_MAX = 1024, /* The same, where that has never held for long. */
+    ALONE_MAX = 1024, /* Launches alone before both stay, where that has never held for long. */
     SLOW_FACTOR = 2,  /* A way there and back that wakes two processors is shorter than that. */
     SLOW_ONE = 8,     /* One of them counts as much as so many that are not slow, */
     SLOW_MAX = 32,    /* and here both go apart. */
-    HELD_FACTOR = 4,  /* It has held if it lasted so many times as long as it was waited for. */
 };
 
 void process_near_init(struct engine_process *engine)
 {
     struct process_near *near = &engine->near;
-    near->alone_min = ALONE_MIN;
+    near->alone_min = PROCESS_SIGNS_MIN;
     near->run_ns = memory_zeroed(engine->artifacts->count + 1, sizeof(*near->run_ns));
 }
 
@@ -37,14 +35,9 @@ void process_near_init(struct engine_process *engine)
 static void part(struct process_near *near)
 {
     if (near->processor != 0) {
-        const bool has_held = near->alone >= HELD_FACTOR * near->alone_min;
         near->processor = 0;
         (void)near_stay(0); /* Cannot fail. */
-        if (has_held) {
-            near->alone_min = near->alone_min / 2 < ALONE_MIN ? ALONE_MIN : near->alone_min / 2;
-        } else {
-            near->alone_min = near->alone_min >= ALONE_MAX ? ALONE_MAX : 2 * near->alone_min;
-        }
+        near->alone_min = process_signs_needed(near->alone_min, near->alone, ALONE_MAX);
     }
     near->alone = 0;
     near->slow = 0;

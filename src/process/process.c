@@ -326,6 +326,7 @@ bool process_read(struct process_worker *worker)
     engine->is_telling = false;
     if (is_good) {
         tell_all(engine);
+        process_spin_idle(engine);
     } else {
         (void)uv_async_send(engine->keep); /* Once the process is replaced. */
     }
@@ -421,6 +422,7 @@ static enum weft_status process_launch(struct engine *base, const struct engine_
     if (batch == NULL) {
         return WEFT_NO_MEMORY;
     }
+    process_linger_launch(&engine->linger, process_now_ns(engine));
     process_begin(engine);
     while (*link != NULL) {
         link = &(*link)->next;
@@ -544,6 +546,7 @@ enum weft_status engine_process_create(
     engine->keeps_weights = options->keeps_weights;
     engine->spin_ns = options->spin_ns;
     engine->near.short_ns = options->short_ns == 0 ? PROCESS_SHORT_NS : options->short_ns;
+    process_linger_init(&engine->linger, engine->near.short_ns / 2);
     engine->on_ended = options->on_ended;
     engine->context = options->context;
     engine->told_end = &engine->told;

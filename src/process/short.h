@@ -4,6 +4,7 @@
  *
  *     spin.c     reports of a busy GPU are asked for
  *     near.c     short batches run on the processor of the loop
+ *     linger.c   after one of them the loop stays awake for the next
  *     ahead.c    what was run before it was asked for: ahead.h
  */
 #ifndef PROCESS_SHORT_H
@@ -23,6 +24,18 @@ struct process_ran;
 struct process_worker;
 struct waker;
 
+/* How many good signs it takes until something is tried that may not last. */
+enum { PROCESS_SIGNS_MIN = 16 };
+
+/* The same, but @most, after it was given up with @signs, where @needed had been enough. */
+static inline uint32_t process_signs_needed(uint32_t needed, uint32_t signs, uint32_t most)
+{
+    if (signs / 4 >= needed) { /* It has held. */
+        return needed / 2 < PROCESS_SIGNS_MIN ? PROCESS_SIGNS_MIN : needed / 2;
+    }
+    return needed >= most ? most : 2 * needed;
+}
+
 /* Whether the loop and an engine process share a processor: near.c. */
 struct process_near {
     int64_t short_ns;    /* Runs up to here are short. */
@@ -33,6 +46,15 @@ struct process_near {
     int64_t *run_ns;     /* By model, on average: ahead.h. */
     uint32_t slow;       /* Grows with each way there and back that was slow. */
     struct waker *waker; /* From when they first share one; NULL: it is not needed. */
+};
+
+/* Whether the loop stays awake after a short batch: linger.c. */
+struct process_linger {
+    int64_t most_ns;   /* For so long. */
+    int64_t idle_ns;   /* When the last batch ended; 0: another is under way. */
+    uint32_t soon;     /* Grows with each batch that came within most_ns. */
+    uint32_t soon_min; /* From here on the loop stays awake. */
+    uint32_t late;     /* Grows with each that came later, although the loop was awake. */
 };
 
 /* What the process of a worker has run ahead, and the outputs that its next report is about. */
@@ -52,6 +74,9 @@ void process_spin_init(struct engine_process *engine);
 /* @worker was sent a batch. */
 void process_spin(struct process_worker *worker);
 
+/* The host has been told of all batches. */
+void process_spin_idle(struct engine_process *engine);
+
 /* near.c */
 
 void process_near_init(struct engine_process *engine);
@@ -68,6 +93,19 @@ void process_near_ran(
 void process_near_watch(struct engine_process *engine);
 
 void process_near_close(struct engine_process *engine);
+
+/* linger.c */
+
+void process_linger_init(struct process_linger *linger, int64_t most_ns);
+
+/* Nothing is under way since @now_ns. */
+void process_linger_idle(struct process_linger *linger, int64_t now_ns);
+
+/* A batch is launched. */
+void process_linger_launch(struct process_linger *linger, int64_t now_ns);
+
+/* Whether the next one is expected so soon that the loop is not to sleep. */
+bool process_linger_lasts(const struct process_linger *linger, int64_t now_ns);
 
 /* ahead.c */
 

@@ -1,4 +1,7 @@
-/* spin.c - while a GPU is busy, its reports are asked for instead of waited for. */
+/*
+ * spin.c - what is expected at once is asked for instead of waited for: a report of a GPU that is
+ * busy, or the batch after a short one.
+ */
 #include "base/assert.h"
 #include "base/memory.h"
 #include "model/fleet.h"
@@ -9,15 +12,22 @@ static bool is_on_gpu(const struct process_worker *worker)
     return worker->engine->fleet->workers[worker->number].sharing == SHARES_SM;
 }
 
-/* As long as this is started, the loop does not sleep. */
-static void on_idle(uv_idle_t *idle)
+static bool is_gpu_busy(const struct engine_process *engine)
 {
-    const struct engine_process *engine = idle->data;
     bool is_busy = false;
     for (uint32_t i = engine->hosted.first; i < engine->hosted.end && !is_busy; i++) {
         is_busy = is_on_gpu(&engine->workers[i]) && engine->workers[i].batches != NULL;
     }
-    if (!is_busy || process_now_ns(engine) > engine->spin_until_ns) {
+    return is_busy;
+}
+
+/* As long as this is started, the loop does not sleep. */
+static void on_idle(uv_idle_t *idle)
+{
+    const struct engine_process *engine = idle->data;
+    const int64_t now_ns = process_now_ns(engine);
+    if (!process_linger_lasts(&engine->linger, now_ns) &&
+        (now_ns > engine->spin_until_ns || !is_gpu_busy(engine))) {
         (void)uv_idle_stop(idle);
     }
 }
@@ -36,6 +46,19 @@ void process_spin(struct process_worker *worker)
     struct engine_process *engine = worker->engine;
     if (engine->spin_ns > 0 && is_on_gpu(worker)) {
         engine->spin_until_ns = process_now_ns(engine) + engine->spin_ns;
+        (void)uv_idle_start(engine->spin, on_idle);
+    }
+}
+
+void process_spin_idle(struct engine_process *engine)
+{
+    const struct process_near *near = &engine->near;
+    if (engine->pending > 0 || near->processor == 0 || near->waker == NULL) {
+        return; /* Whoever asks next needs a processor, too. */
+    }
+    const int64_t now_ns = process_now_ns(engine);
+    process_linger_idle(&engine->linger, now_ns);
+    if (process_linger_lasts(&engine->linger, now_ns)) {
         (void)uv_idle_start(engine->spin, on_idle);
     }
 }

@@ -1,8 +1,8 @@
 /*
  * Engine processes that run what comes next before they are told to, and that share a processor
- * with the loop while there is little to do. All runs count as short here.
+ * with the loop while there is little to do. All runs count as short here, and all pauses.
  *
- * Covers: src/process/ahead.c, src/process/near.c, src/engine/near.c
+ * Covers: src/process/ahead.c, src/process/near.c, src/process/spin.c, src/engine/near.c
  */
 #include "process/ahead.h"
 
@@ -437,6 +437,43 @@ static void short_runs_that_are_alone_stay_on_one_processor(ATTR_UNUSED void **s
     assert_true(thread_has_gone("weft-waker"));
 }
 
+static void find_idle(uv_handle_t *handle, void *is_found)
+{
+    if (handle->type == UV_IDLE && uv_is_active(handle)) {
+        *(bool *)is_found = true;
+    }
+}
+
+/* Whether the loop looks for what comes next, instead of sleeping. */
+static bool is_awake(void)
+{
+    bool is_found = false;
+    uv_walk(&world.loop, find_idle, &is_found);
+    return is_found;
+}
+
+static void after_short_runs_that_are_alone_the_loop_stays_awake(ATTR_UNUSED void **state)
+{
+    cpu_set_t allowed;
+    (void)fixture_ort();
+    if (!has_two(&allowed)) {
+        skip();
+    }
+    world_init();
+    run_alone(1);
+    assert_false(is_awake());
+    stay(3 * ALONE_MIN);
+    assert_true(is_awake());
+    struct bundle *inputs[2] = {pair(8, 2), pair(9, 3)};
+    launch(FORK, 0, 1, &inputs[0]);
+    launch(FORK, 0, 1, &inputs[1]);
+    (void)settle();
+    assert_false(is_awake());
+    bundle_destroy(inputs[0]);
+    bundle_destroy(inputs[1]);
+    world_deinit();
+}
+
 static void a_processor_that_is_not_allowed_is_not_used(ATTR_UNUSED void **state)
 {
     cpu_set_t allowed;
@@ -516,6 +553,7 @@ int main(void)
         cmocka_unit_test(a_crash_ahead_is_blamed_on_its_own_task),
         cmocka_unit_test(what_is_cancelled_goes_nowhere),
         cmocka_unit_test(short_runs_that_are_alone_stay_on_one_processor),
+        cmocka_unit_test(after_short_runs_that_are_alone_the_loop_stays_awake),
         cmocka_unit_test(a_processor_that_is_not_allowed_is_not_used),
         cmocka_unit_test(what_is_forked_may_go_anywhere),
         cmocka_unit_test(who_moves_a_thread_meanwhile_has_the_last_word),
