@@ -61,7 +61,7 @@ BUGS = [
     ),
     Bug(
         "used-evicted",
-        "src/node/model_cache.c",
+        "src/node/room.c",
         "models in use may be evicted",
         "`list_idle()` does not look at `users`",
         "slot->state == MODEL_RESIDENT && slot->users == 0 && slot->bytes",
@@ -70,7 +70,7 @@ BUGS = [
     ),
     Bug(
         "needed-evicted",
-        "src/node/model_cache.c",
+        "src/node/room.c",
         "what earlier queues need may be evicted",
         "`mark_needed()` marks none of them",
         "        add_models(other, needed);\n        number =",

@@ -8,6 +8,7 @@
 #include "node/grants.h"
 #include "node/model_cache.h"
 #include "node/outbox.h"
+#include "node/room.h"
 #include "node/routing.h"
 #include "node/rows.h"
 #include "node/visits.h"
@@ -342,7 +343,7 @@ static bool start_queue(struct node *node, struct worker *worker, uint32_t numbe
         const uint32_t items_max = cache_items_max(node, worker, kind);
         config.batch = min_u32(config.batch, items_max);
         const uint32_t items = batch_items(node, &worker->queues[number], config.batch);
-        if (cache_make_room(
+        if (room_make(
                 node, worker, profile_workspace_bytes(node->profile, kind->run, items), kind)) {
             launch(node, worker, number, config);
             return true;

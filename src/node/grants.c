@@ -8,6 +8,7 @@
 #include "node/model_cache.h"
 #include "node/offers.h"
 #include "node/outbox.h"
+#include "node/room.h"
 #include "node/rows.h"
 #include "node/visits.h"
 
@@ -361,7 +362,7 @@ void grants_start(struct node *node, struct worker *worker)
             close(node, worker, slot);
         } else if (
             cache_is_ready(worker, kind) &&
-            cache_make_room(
+            room_make(
                 node, worker, profile_workspace_bytes(node->profile, kind->run, items), kind)) {
             start(node, worker, slot, items);
         }

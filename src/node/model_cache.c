@@ -7,14 +7,9 @@
 #include "node/fail_waiting.h"
 #include "node/grants.h"
 #include "node/keep_alive.h"
+#include "node/room.h"
 #include "node/rows.h"
 #include "node/visits.h"
-
-static uint64_t free_bytes(const struct worker *worker)
-{
-    const uint64_t all = worker->spec->memory_bytes;
-    return worker->memory_used_bytes < all ? all - worker->memory_used_bytes : 0;
-}
 
 /* Keep the sums that the row needs: what queued tasks still have to load. */
 static void count_missing(struct worker *worker, const struct model_slot *slot, int32_t sign)
@@ -137,85 +132,6 @@ void cache_unuse(struct node *node, struct worker *worker, const struct workflow
     keep_alive_note(node, worker);
 }
 
-static void add_models(const struct workflow_task *kind, struct model_set *models)
-{
-    for (uint32_t i = 0; i < kind->model_count; i++) {
-        model_set_add(models, kind->models[i]);
-    }
-}
-
-/*
- * Models that batches which gather, and then queues, need, up to and including those of
- * @kind, as marks.
- */
-static void mark_needed(
-    const struct node *node, const struct worker *worker, const struct workflow_task *kind,
-    struct model_set *needed)
-{
-    uint32_t number = dispatch_next_queue(worker, QUEUE_NONE);
-    add_models(kind, needed);
-    for (uint32_t slot = worker->grants; slot != POOL_NONE; slot = grant_at(node, slot)->next) {
-        const struct workflow_task *other = grants_kind(node, slot);
-        if (other == kind) {
-            return;
-        }
-        if (other != NULL) {
-            add_models(other, needed);
-        }
-    }
-    while (number != QUEUE_NONE) {
-        uint32_t workflow;
-        uint32_t task;
-        const struct workflow_task *other = dispatch_queue_task(node, number, &workflow, &task);
-        if (other == kind) {
-            return;
-        }
-        add_models(other, needed);
-        number = dispatch_next_queue(worker, number);
-    }
-}
-
-/* How many queued tasks run before the first that wants @model, by the order of queue heads. */
-static uint32_t next_use(const struct node *node, const struct worker *worker, uint32_t model)
-{
-    if (worker->models[model].wanted == 0) {
-        return NEXT_USE_NEVER;
-    }
-    uint32_t before = 0;
-    for (uint32_t slot = worker->grants; slot != POOL_NONE; slot = grant_at(node, slot)->next) {
-        const struct workflow_task *kind = grants_kind(node, slot);
-        if (kind != NULL && workflow_task_needs(kind, model)) {
-            return before;
-        }
-        before += kind != NULL ? grant_at(node, slot)->count : 0;
-    }
-    uint32_t number = dispatch_next_queue(worker, QUEUE_NONE);
-    while (number != QUEUE_NONE) {
-        uint32_t workflow;
-        uint32_t task;
-        if (workflow_task_needs(dispatch_queue_task(node, number, &workflow, &task), model)) {
-            return before;
-        }
-        before += worker->queues[number].count;
-        number = dispatch_next_queue(worker, number);
-    }
-    return NEXT_USE_NEVER;
-}
-
-static struct cache_entry entry_of(
-    const struct node *node, const struct worker *worker, uint32_t model)
-{
-    const struct model_slot *slot = &worker->models[model];
-    return (struct cache_entry){
-        .model = model,
-        .next_use = next_use(node, worker, model),
-        .bytes = slot->bytes,
-        .used_ns = slot->used_ns,
-        .gap_ns = slot->gap_ns,
-        .load_ns = slot->load_ns + slot->first_run_ns,
-    };
-}
-
 uint32_t cache_items_max(
     const struct node *node, const struct worker *worker, const struct workflow_task *kind)
 {
@@ -227,80 +143,6 @@ uint32_t cache_items_max(
     const uint64_t all = worker->spec->memory_bytes;
     const uint64_t items = each == 0 ? UINT32_MAX : (bytes < all ? all - bytes : 0) / each;
     return items < UINT32_MAX ? (uint32_t)items : UINT32_MAX;
-}
-
-static uint64_t leaving_bytes(const struct node *node, const struct worker *worker)
-{
-    uint64_t bytes = 0;
-    for (uint32_t model = 0; model < node->catalogue->model_count; model++) {
-        if (worker->models[model].state == MODEL_UNLOADING) {
-            bytes += worker->models[model].bytes;
-        }
-    }
-    return bytes;
-}
-
-/*
- * List what may leave: resident, idle, and not @needed; pinned models only with
- * @even_pinned. Returns the bytes of all of it.
- */
-static uint64_t list_idle(
-    const struct node *node, const struct worker *worker, const struct model_set *needed,
-    bool even_pinned, struct cache_entry *entries_out, uint32_t *count_out)
-{
-    uint64_t bytes = 0;
-    *count_out = 0;
-    for (uint32_t model = 0; model < node->catalogue->model_count; model++) {
-        const struct model_slot *slot = &worker->models[model];
-        if (slot->state == MODEL_RESIDENT && slot->users == 0 && slot->bytes > 0 &&
-            !model_set_has(needed, model) &&
-            (even_pinned || !node->profile->models[model].pinned)) {
-            entries_out[*count_out] = entry_of(node, worker, model);
-            (*count_out)++;
-            bytes += slot->bytes;
-        }
-    }
-    return bytes;
-}
-
-/* Let the policy choose among @entries, which are enough, until @bytes will be free. */
-static void evict_victims(
-    struct node *node, struct worker *worker, int64_t bytes, struct cache_entry *entries,
-    uint32_t count)
-{
-    while (bytes > 0) {
-        const struct cache_facts facts = {
-            .worker = worker->id,
-            .free_bytes = free_bytes(worker),
-            .wanted_bytes = (uint64_t)bytes,
-            .count = count,
-            .entries = entries,
-        };
-        const uint32_t victim = policy_victim(&node->seat, &facts);
-        bytes -= (int64_t)entries[victim].bytes;
-        cache_evict(node, worker, entries[victim].model, REASON_ROOM);
-        count--;
-        entries[victim] = entries[count];
-    }
-}
-
-bool cache_make_room(
-    struct node *node, struct worker *worker, uint64_t bytes, const struct workflow_task *kind)
-{
-    if (bytes <= free_bytes(worker)) {
-        return true;
-    }
-    struct cache_entry entries[MODELS_MAX];
-    struct model_set needed = {{0}};
-    uint64_t promised = free_bytes(worker) + leaving_bytes(node, worker);
-    uint32_t count = 0;
-    mark_needed(node, worker, kind, &needed);
-    if (promised + list_idle(node, worker, &needed, false, entries, &count) < bytes &&
-        promised + list_idle(node, worker, &needed, true, entries, &count) < bytes) {
-        return false; /* Evicting would not help yet: running batches must end first. */
-    }
-    evict_victims(node, worker, (int64_t)(bytes - promised), entries, count);
-    return false; /* The room is there when the unloads have ended. */
 }
 
 static void start_load(struct node *node, struct worker *worker, uint32_t model, enum reason reason)
@@ -349,7 +191,7 @@ static void load_ahead(
 {
     const struct cache_facts facts = {
         .worker = worker->id,
-        .free_bytes = free_bytes(worker),
+        .free_bytes = room_free_bytes(worker),
         .count = count,
         .entries = wanted,
     };
@@ -372,7 +214,7 @@ static bool load_for_grants(struct node *node, struct worker *worker, int64_t *r
         if (model == MODEL_NONE) {
             continue;
         }
-        if (cache_make_room(node, worker, worker->models[model].bytes, kind)) {
+        if (room_make(node, worker, worker->models[model].bytes, kind)) {
             start_load(node, worker, model, REASON_DEMAND);
         }
         return true;
@@ -398,14 +240,14 @@ int64_t cache_advance(struct node *node, struct worker *worker)
         const struct workflow_task *kind = dispatch_queue_task(node, number, &workflow, &task);
         const uint32_t model = first_absent(node, worker, kind, &retry_at_ns);
         if (model != MODEL_NONE && first) {
-            if (cache_make_room(node, worker, worker->models[model].bytes, kind)) {
+            if (room_make(node, worker, worker->models[model].bytes, kind)) {
                 start_load(node, worker, model, REASON_DEMAND);
             }
             return retry_at_ns;
         }
         if (model != MODEL_NONE && !model_set_has(&seen, model)) {
             model_set_add(&seen, model);
-            ahead[count] = entry_of(node, worker, model);
+            ahead[count] = room_entry(node, worker, model);
             count++;
         }
         first = false;
@@ -440,27 +282,6 @@ void cache_warm(struct node *node, struct worker *worker, uint32_t model)
     }
 }
 
-/* Make room for @bytes without evicting what a task waits for. False if that is not enough. */
-static bool make_way(struct node *node, struct worker *worker, uint64_t bytes)
-{
-    struct cache_entry entries[MODELS_MAX];
-    struct model_set wanted = {{0}};
-    uint64_t promised = free_bytes(worker);
-    uint32_t count = 0;
-    for (uint32_t model = 0; model < node->catalogue->model_count; model++) {
-        if (worker->models[model].wanted > 0) {
-            model_set_add(&wanted, model);
-        }
-    }
-    const uint64_t idle =
-        list_idle(node, worker, &wanted, /* even_pinned */ false, entries, &count);
-    if (promised + idle < bytes) {
-        return false;
-    }
-    evict_victims(node, worker, (int64_t)(bytes - promised), entries, count);
-    return true;
-}
-
 void cache_warm_up(struct node *node, struct worker *worker)
 {
     const uint32_t model = worker->warm;
@@ -469,7 +290,8 @@ void cache_warm_up(struct node *node, struct worker *worker)
     }
     struct model_slot *slot = &worker->models[model];
     const bool possible = slot->state == MODEL_ABSENT && !slot->withdrawn && !worker->lost &&
-                          slot->retry_at_ns <= now_ns(node) && make_way(node, worker, slot->bytes);
+                          slot->retry_at_ns <= now_ns(node) &&
+                          room_make_way(node, worker, slot->bytes);
     if (possible && worker->unloading > 0) {
         return; /* Until it is there. */
     }
@@ -587,7 +409,7 @@ bool cache_welcome(struct worker *worker, uint32_t model)
 {
     const struct model_slot *slot = &worker->models[model];
     const uint64_t leaving = slot->state == MODEL_UNLOADING ? slot->bytes : 0;
-    if (worker->lost || slot->bytes > free_bytes(worker) + leaving) {
+    if (worker->lost || slot->bytes > room_free_bytes(worker) + leaving) {
         return false;
     }
     worker->warm = model;

@@ -36,13 +36,6 @@ bool cache_is_ready(const struct worker *worker, const struct workflow_task *kin
 void cache_use(struct node *node, struct worker *worker, const struct workflow_task *kind);
 void cache_unuse(struct node *node, struct worker *worker, const struct workflow_task *kind);
 
-/*
- * Whether @bytes more fit. If not, evict what is not needed, except models of @kind;
- * the room is there when the unloads have ended.
- */
-bool cache_make_room(
-    struct node *node, struct worker *worker, uint64_t bytes, const struct workflow_task *kind);
-
 /* The most items of @kind that ever fit @worker together. */
 uint32_t cache_items_max(
     const struct node *node, const struct worker *worker, const struct workflow_task *kind);
