@@ -48,6 +48,9 @@ const struct field cluster_device_fields[] = {
      .left_out = "models stay until their room is needed"},
     {"bus_inputs", FIELD_FLAG(struct machines, device.bus_inputs),
      .help = "`true` if inputs of batches cross the bus as well"},
+    {"shares_memory", FIELD_FLAG(struct machines, device.shares_memory),
+     .help = "`true` for processors: all devices of the machine have one memory, of which `memory` "
+             "says how much. A model takes its room there once, whichever of them have it loaded"},
     {"splits", FIELD_FLAG(struct machines, device.splits),
      .help = "`true` for processors: idle ones of the machine take part in a batch, if policies "
              "let workers share"},
@@ -104,6 +107,16 @@ static void check_sharing(
     }
 }
 
+/* Partitions are made so that each has memory of its own. */
+static void check_memory(
+    struct reader *reader, const struct tree_node *node, const struct fleet_worker *device)
+{
+    if (reader_is_good(reader) && device->shares_memory && device->partitions > 1) {
+        reader_fail(
+            reader, tree_find(node, "partitions"), "'partitions' do not go with 'shares_memory'");
+    }
+}
+
 static void read_entry(struct reader *reader, const struct tree_node *node, struct fleet *fleet)
 {
     struct machines machines = {.count = 0};
@@ -111,6 +124,7 @@ static void read_entry(struct reader *reader, const struct tree_node *node, stru
 
     record_read(reader, node, cluster_machines_fields, &machines);
     check_sharing(reader, node, device);
+    check_memory(reader, node, device);
     if (!reader_is_good(reader)) {
         return;
     }

@@ -164,7 +164,8 @@ const struct field settings_fields[] = {
      .range = FIELD_RANGE(1, 1, "1: a batch runs on one thread"), .fallback = "1",
      .help = "of each worker; a batch of ONNX Runtime always runs on one thread here"},
     {"memory", FIELD_BYTES(struct settings, memory_bytes), .range = &reader_memory,
-     .help = "of each worker, for models and workspaces",
+     .help = "of each worker, for models and workspaces. Workers of a node put theirs together: a "
+             "model takes its room once, whichever of them have it loaded",
      .left_out = "all workers together: half of the machine's, or of its container's"},
     {"device", FIELD_NAME(struct settings, device),
      .help = "the kind of device, as profiles call it",

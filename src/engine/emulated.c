@@ -40,6 +40,7 @@ struct device {
     uint32_t loads; /* List of those on the bus or waiting for it. */
     uint64_t memory_used_bytes;
     uint32_t gpu_used;
+    struct model_set held; /* Models that take room: loading, resident or leaving. */
     struct model_set resident;
     struct model_set fresh; /* Of these: have not run yet. */
     struct rng rng;
@@ -71,17 +72,46 @@ static int64_t now_ns(const struct engine_emulated *engine)
     return engine->base.host.now_ns(engine->base.host.context);
 }
 
+/* What is used of the memory of @worker, which others may share. */
+static uint64_t *used_bytes(struct engine_emulated *engine, uint32_t worker)
+{
+    return &engine->devices[fleet_first_sharer(engine->fleet, worker)].memory_used_bytes;
+}
+
 static void occupy(struct engine_emulated *engine, uint32_t worker, uint64_t bytes)
 {
-    engine->devices[worker].memory_used_bytes += bytes;
-    ASSERT(
-        engine->devices[worker].memory_used_bytes <= engine->fleet->workers[worker].memory_bytes);
+    uint64_t *used = used_bytes(engine, worker);
+    *used += bytes;
+    ASSERT(*used <= engine->fleet->workers[worker].memory_bytes);
 }
 
 static void vacate(struct engine_emulated *engine, uint32_t worker, uint64_t bytes)
 {
-    ASSERT(engine->devices[worker].memory_used_bytes >= bytes);
-    engine->devices[worker].memory_used_bytes -= bytes;
+    uint64_t *used = used_bytes(engine, worker);
+    ASSERT(*used >= bytes);
+    *used -= bytes;
+}
+
+/* How many others with the memory of @worker hold @model, or @resident: can run it. */
+static uint32_t count_others(
+    const struct engine_emulated *engine, uint32_t worker, uint32_t model, bool resident)
+{
+    uint32_t count = 0;
+    for (uint32_t i = fleet_next_sharer(engine->fleet, worker, WORKER_NONE); i != WORKER_NONE;
+         i = fleet_next_sharer(engine->fleet, worker, i)) {
+        const struct device *device = &engine->devices[i];
+        count += model_set_has(resident ? &device->resident : &device->held, model) ? 1 : 0;
+    }
+    return count;
+}
+
+/* @model is gone from @worker: its room is free unless others hold it there. */
+static void let_go(struct engine_emulated *engine, uint32_t worker, uint32_t model)
+{
+    model_set_remove(&engine->devices[worker].held, model);
+    if (count_others(engine, worker, model, /* resident */ false) == 0) {
+        vacate(engine, worker, engine->profile->models[model].resident_bytes);
+    }
 }
 
 /* A new operation of @worker that ends at @ends_at_ns; the caller fills in the rest at once. */
@@ -132,9 +162,14 @@ static void emulated_load(struct engine *base, uint32_t worker, uint32_t model)
 {
     struct engine_emulated *engine = emulated_from(base);
     const struct fleet_worker *spec = &engine->fleet->workers[worker];
-    const int64_t load_ns = profile_load_ns(engine->profile, model, spec);
-    ASSERT(!model_set_has(&engine->devices[worker].resident, model));
-    occupy(engine, worker, engine->profile->models[model].resident_bytes);
+    const int64_t load_ns = count_others(engine, worker, model, /* resident */ true) > 0
+                                ? profile_follow_ns(engine->profile, model, spec)
+                                : profile_load_ns(engine->profile, model, spec);
+    ASSERT(!model_set_has(&engine->devices[worker].held, model));
+    model_set_add(&engine->devices[worker].held, model);
+    if (count_others(engine, worker, model, /* resident */ false) == 0) {
+        occupy(engine, worker, engine->profile->models[model].resident_bytes);
+    }
     const int64_t ends_at_ns = bus_free_ns(engine, worker) + load_ns;
     const uint32_t slot = begin(engine, ENGINE_LOADED, worker, model, ends_at_ns);
     operation_at(engine, slot)->next = engine->devices[worker].loads;
@@ -145,7 +180,7 @@ static void emulated_cancel_load(struct engine *base, uint32_t worker, uint32_t 
 {
     struct engine_emulated *engine = emulated_from(base);
     unlink_load(engine, worker, model)->cancelled = true;
-    vacate(engine, worker, engine->profile->models[model].resident_bytes);
+    let_go(engine, worker, model);
 }
 
 static void emulated_unload(struct engine *base, uint32_t worker, uint32_t model)
@@ -251,8 +286,7 @@ static void end_operation(
         done->model = operation->subject;
         return;
     case ENGINE_UNLOADED:
-        vacate(
-            engine, operation->worker, engine->profile->models[operation->subject].resident_bytes);
+        let_go(engine, operation->worker, operation->subject);
         done->model = operation->subject;
         return;
     case ENGINE_SHAPED:

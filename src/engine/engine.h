@@ -51,10 +51,11 @@ struct engine_done {
     enum weft_status status;
     const char *message; /* If it failed: why, for a person. NULL: nothing to add. */
     uint32_t worker;
-    uint32_t model; /* LOADED, UNLOADED, REVISED. */
-    uint64_t bytes; /* LOADED: what it occupies now; 0: as the profile says. */
-    uint32_t gpu;   /* SHAPED: units. */
-    uint64_t batch; /* RAN: as in the launch. */
+    uint32_t model;     /* LOADED, UNLOADED, REVISED. */
+    uint64_t bytes;     /* LOADED: what it occupies now; 0: as the profile says. */
+    uint64_t own_bytes; /* LOADED: of these, what another worker on the same memory has again. */
+    uint32_t gpu;       /* SHAPED: units. */
+    uint64_t batch;     /* RAN: as in the launch. */
     int64_t run_ns;
     bool is_disturbed;                   /* RAN: something else may have made it slower. */
     uint32_t output_count;               /* RAN: one per task, in the order of the launch. */

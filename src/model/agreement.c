@@ -22,6 +22,7 @@ static uint64_t add_fleet(uint64_t hash, const struct fleet *fleet)
         hash = hash_mix(hash, hash_text(fleet->devices[worker->device]));
         hash = hash_mix(hash, worker->memory_bytes);
         hash = hash_mix(hash, (uint64_t)worker->gpu_units << 32 | (uint32_t)worker->sharing);
+        hash = worker->shares_memory ? hash_mix(hash, 1) : hash;
     }
     return hash;
 }

@@ -110,6 +110,43 @@ bool fleet_add_slots(struct fleet *fleet, uint32_t count)
     return true;
 }
 
+uint32_t fleet_first_sharer(const struct fleet *fleet, uint32_t worker)
+{
+    const struct fleet_worker *workers = fleet->workers;
+    if (!workers[worker].shares_memory) {
+        return worker;
+    }
+    uint32_t first = fleet->nodes[workers[worker].node].worker_first;
+    while (!workers[first].shares_memory) {
+        first++;
+    }
+    return first;
+}
+
+uint32_t fleet_next_sharer(const struct fleet *fleet, uint32_t worker, uint32_t after)
+{
+    const struct fleet_node *node = &fleet->nodes[fleet->workers[worker].node];
+    uint32_t next = after == WORKER_NONE ? node->worker_first : after + 1;
+    if (!fleet->workers[worker].shares_memory) {
+        return WORKER_NONE;
+    }
+    while (next < node->worker_first + node->worker_count &&
+           (next == worker || !fleet->workers[next].shares_memory)) {
+        next++;
+    }
+    return next < node->worker_first + node->worker_count ? next : WORKER_NONE;
+}
+
+uint32_t fleet_sharers(const struct fleet *fleet, uint32_t worker)
+{
+    uint32_t count = 1;
+    for (uint32_t other = fleet_next_sharer(fleet, worker, WORKER_NONE); other != WORKER_NONE;
+         other = fleet_next_sharer(fleet, worker, other)) {
+        count++;
+    }
+    return count;
+}
+
 void fleet_set_rates(
     struct fleet *fleet, uint32_t node, uint64_t up_bytes_per_s, uint64_t down_bytes_per_s)
 {
@@ -204,7 +241,8 @@ bool fleet_is_alike(const struct fleet_worker *a, const struct fleet_worker *b)
 {
     const bool shares_alike = fleet_partitions(a) == fleet_partitions(b) &&
                               a->sharing == b->sharing && a->interference == b->interference &&
-                              a->bus_inputs == b->bus_inputs;
+                              a->bus_inputs == b->bus_inputs &&
+                              a->shares_memory == b->shares_memory;
     return shares_alike && a->device == b->device && a->memory_bytes == b->memory_bytes &&
            a->bus_bytes_per_s == b->bus_bytes_per_s && a->gpu_units == b->gpu_units &&
            a->reshape_ns == b->reshape_ns && a->keep_alive_ns == b->keep_alive_ns;

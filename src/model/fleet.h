@@ -3,7 +3,8 @@
  *
  * A fleet is filled once and then only read. Nodes are numbered like machines: one
  * node runs on each, with one worker for each of its devices, or for each partition of
- * them. Partitions have their own memory and share one bus.
+ * them. Partitions have their own memory and share one bus. Processors of a machine can share one
+ * memory: a model is there once, however many of them run it.
  *
  * One whose machines have slots is the exception: a machine may be replaced by another, between
  * two steps of those who read it (resources.h). Numbers of nodes and workers stay.
@@ -28,7 +29,7 @@ enum device_sharing { SHARES_COUNTED, SHARES_MIG, SHARES_SM };
 struct fleet_worker {
     uint32_t node;
     uint32_t device;          /* Index of its kind: what profiles are looked up by. */
-    uint64_t memory_bytes;    /* For models and workspaces. */
+    uint64_t memory_bytes;    /* For models and workspaces; where it is shared: of all together. */
     uint64_t bus_bytes_per_s; /* Host to device. */
     uint32_t gpu_units;       /* The whole device, in shares. At least 1. */
     int64_t reshape_ns;       /* To make a share of a new size ready. 0: always ready. */
@@ -40,6 +41,7 @@ struct fleet_worker {
     int64_t keep_alive_ns; /* A model that nothing has used for so long leaves. 0: it stays. */
     bool bus_inputs;       /* Inputs of batches cross the bus too, before the batch runs. */
     bool splits;           /* A processor: other idle ones of its node can take part in a batch. */
+    bool shares_memory;    /* With all of its node that do. */
     bool is_absent;        /* A slot that its machine has no device for. */
 };
 
@@ -146,6 +148,18 @@ static inline uint32_t fleet_first_partition(const struct fleet *fleet, uint32_t
 {
     return worker - fleet->workers[worker].partition;
 }
+
+/* The first worker that has the memory of @worker: itself, unless it shares that. */
+uint32_t fleet_first_sharer(const struct fleet *fleet, uint32_t worker);
+
+/*
+ * The next worker after @after, or the first of all if that is WORKER_NONE, that @worker shares its
+ * memory with. WORKER_NONE if there is none.
+ */
+uint32_t fleet_next_sharer(const struct fleet *fleet, uint32_t worker, uint32_t after);
+
+/* How many workers have the memory of @worker: at least 1. */
+uint32_t fleet_sharers(const struct fleet *fleet, uint32_t worker);
 
 /* Give @node links with other rates; a rate of 0 stays what the network says. */
 void fleet_set_rates(

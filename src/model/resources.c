@@ -10,19 +10,19 @@
 
 /*
  *   CPU_UNITS GROUP GROUP ...
- *   GROUP: KIND:COUNT:MEMORY:UNITS:SHARING:PARTITIONS:SPLITS:INTERFERENCE
+ *   GROUP: KIND:COUNT:MEMORY:UNITS:SHARING:PARTITIONS:SPLITS:SHARED:INTERFERENCE
  *
  * of workers that differ in nothing but their partitions; interference in millionths.
  */
-enum { NUMBERS = 7, GROUPS_MAX = DEVICE_KINDS_MAX, UNITS_MAX = 128 };
+enum { NUMBERS = 8, GROUPS_MAX = DEVICE_KINDS_MAX, UNITS_MAX = 128 };
 
 #define MEMORY_MAX   (UINT64_C(1) << 50)
 #define MILLIONTHS   1e6
 #define INTERFERENCE UINT64_C(1000000000)
 
 /* As above, in that order. */
-static const uint64_t limits[NUMBERS] = {RESOURCES_SLOTS_MAX, MEMORY_MAX, UNITS_MAX,   SHARES_SM,
-                                         UNITS_MAX,           1,          INTERFERENCE};
+static const uint64_t limits[NUMBERS] = {RESOURCES_SLOTS_MAX, MEMORY_MAX, UNITS_MAX, SHARES_SM,
+                                         UNITS_MAX,           1,          1,         INTERFERENCE};
 
 struct group {
     char kind[NAME_BYTES_MAX];
@@ -54,10 +54,10 @@ bool resources_write(const struct fleet *fleet, uint32_t node, char *out, size_t
             end++;
         }
         text_add(
-            &text, " %s:%" PRIu32 ":%" PRIu64 ":%" PRIu32 ":%d:%" PRIu32 ":%d:%" PRIu64,
+            &text, " %s:%" PRIu32 ":%" PRIu64 ":%" PRIu32 ":%d:%" PRIu32 ":%d:%d:%" PRIu64,
             fleet->devices[worker->device], end - first, worker->memory_bytes, worker->gpu_units,
             (int)worker->sharing, fleet_partitions(worker), worker->splits ? 1 : 0,
-            (uint64_t)(worker->interference * MILLIONTHS));
+            worker->shares_memory ? 1 : 0, (uint64_t)(worker->interference * MILLIONTHS));
     }
     return !text.cut;
 }
@@ -101,7 +101,8 @@ static bool take_group(const char **at, struct group *group_out)
         .sharing = (enum device_sharing)numbers[3],
         .partitions = (uint32_t)numbers[4],
         .splits = numbers[5] != 0,
-        .interference = (double)numbers[6] / MILLIONTHS,
+        .shares_memory = numbers[6] != 0,
+        .interference = (double)numbers[7] / MILLIONTHS,
     };
     /* Workers of one device are there all together. */
     return numbers[0] > 0 && numbers[1] > 0 && numbers[2] > 0 && numbers[4] > 0 &&
@@ -193,7 +194,8 @@ void resources_say(const char *text, char *out, size_t room)
         char bytes[TEXT_SCALED_BYTES];
         const struct group *group = &machine.groups[i];
         text_add(
-            &said, "%s%" PRIu32 " x %s %s", i == 0 ? "" : ", ", group->count, group->kind,
-            text_bytes(bytes, group->worker.memory_bytes));
+            &said, "%s%" PRIu32 " x %s %s%s", i == 0 ? "" : ", ", group->count, group->kind,
+            text_bytes(bytes, group->worker.memory_bytes),
+            group->worker.shares_memory && group->count > 1 ? " in all" : "");
     }
 }

@@ -206,6 +206,15 @@ static inline bool workflow_task_needs(const struct workflow_task *kind, uint32_
     return is_found;
 }
 
+/* Add the models that a task of @kind needs in memory to @models. */
+static inline void workflow_task_add_models(
+    const struct workflow_task *kind, struct model_set *models)
+{
+    for (uint32_t i = 0; i < kind->model_count; i++) {
+        model_set_add(models, kind->models[i]);
+    }
+}
+
 /* Whether @task gathers more than one input. */
 static inline bool workflow_is_join(const struct workflow *workflow, uint32_t task)
 {

@@ -184,7 +184,7 @@ void batches_start(struct node *node, struct worker *worker, uint32_t slot)
     batch->ends_at_ns = now_ns(node) + slowed_ns(worker, batches_estimate(node, batch).run_ns);
     worker->running += batch->task_count;
     node->running += batch->task_count;
-    worker->memory_used_bytes += batch->workspace_bytes;
+    worker->bank->used_bytes += batch->workspace_bytes;
     cache_use(node, worker, kind);
     chains_note(node, batch);
     batches_changed(node, worker, slot);
@@ -241,7 +241,7 @@ void batches_close(struct node *node, struct worker *worker, uint32_t slot)
     if (batch->state != BATCH_GATHERING) {
         worker->running -= batch->task_count;
         node->running -= batch->task_count;
-        worker->memory_used_bytes -= batch->workspace_bytes;
+        worker->bank->used_bytes -= batch->workspace_bytes;
         cache_unuse(node, worker, kind_of(node, batch));
     }
     batch_state_move(&batch->state, BATCH_GONE);

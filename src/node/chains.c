@@ -1,6 +1,7 @@
 #include "node/chains.h"
 
 #include "node/access.h"
+#include "node/bank.h"
 #include "node/model_cache.h"
 
 /* The first task of the straight chain that leads to @task. */
@@ -47,12 +48,13 @@ void chains_note(struct node *node, const struct batch *batch)
     }
     for (uint32_t i = 0; i < kind->model_count; i++) {
         struct model_slot *slot = &worker->models[kind->models[i]];
-        if (slot->state != MODEL_ABSENT || slot->withdrawn) {
+        if (slot->state != MODEL_ABSENT || slot->withdrawn ||
+            bank_has(node, worker, kind->models[i])) {
             continue;
         }
         slot->apart_ns += cost_ns;
         if (slot->apart_ns >= slot->load_ns + slot->first_run_ns && worker->warm == MODEL_NONE &&
-            cache_welcome(worker, kind->models[i])) {
+            cache_welcome(node, worker, kind->models[i])) {
             slot->apart_ns = 0;
             worker->touched = true;
         }

@@ -382,6 +382,7 @@ void dispatch_worker(struct node *node, struct worker *worker)
         dispatch_wake(node, worker, now_ns(node));
         return; /* The rest fails in steps of its own. */
     }
+    worker->is_owed = false;
     if (worker->grants != POOL_NONE) {
         grants_start(node, worker);
     }
@@ -395,6 +396,10 @@ void dispatch_worker(struct node *node, struct worker *worker)
         const int64_t retry_at_ns = cache_advance(node, worker);
         set_wake_later(node, worker, retry_at_ns);
     }
+    if (worker->lags) {
+        cache_follow(node, worker);
+    }
+    room_settle(node, worker);
 }
 
 static enum reason reason_of(enum weft_status failure)

@@ -120,8 +120,9 @@ struct event {
             uint32_t worker;
             uint32_t model;
             enum weft_status status;
-            uint64_t bytes; /* What it occupies now; 0: as the profile says. */
-        } load;             /* LOAD_DONE, UNLOAD_DONE. */
+            uint64_t bytes;     /* What it occupies now; 0: as the profile says. */
+            uint64_t own_bytes; /* Of these: what no other worker shares. */
+        } load;                 /* LOAD_DONE, UNLOAD_DONE. */
         struct {
             uint32_t worker;
             uint32_t name; /* As of RESHAPE. */

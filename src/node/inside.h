@@ -11,6 +11,7 @@
 #include "node/inside_home.h"
 #include "node/inside_keys.h"
 #include "node/inside_mail.h"
+#include "node/inside_models.h"
 #include "node/inside_tensor.h"
 #include "node/node.h"
 #include "node/states.h"
@@ -118,27 +119,6 @@ struct queue {
     uint32_t items;
 };
 
-struct model_slot {
-    uint8_t state;          /* enum model_state */
-    bool withdrawn;         /* From the repository: not to be loaded. */
-    bool warm;              /* Loading because the policy wants it. */
-    bool unwanted;          /* Loading, but the result is to be given back. */
-    bool stale;             /* Out of date: leaves when the batches that use it have ended. */
-    uint32_t users;         /* Batches that run with it. */
-    uint32_t wanted;        /* Queued tasks, and batches that gather, that need it. */
-    uint32_t failures;      /* Loads that failed in a row. */
-    uint8_t failing_reason; /* enum reason: why the tasks below fail. */
-    uint64_t failing_until; /* Tasks that wait for it up to this arrival fail. 0: none. */
-    int64_t retry_at_ns;
-    int64_t used_ns;
-    int64_t began_ns; /* Its last use. */
-    int64_t gap_ns;   /* As in struct cache_entry. */
-    uint64_t bytes;   /* It occupies, or will. */
-    int64_t load_ns;
-    int64_t first_run_ns; /* What its first run takes longer. */
-    int64_t apart_ns;     /* Lost because it is not here: chains.h. */
-};
-
 /* What most steps look at comes first here, too. */
 struct worker {
     uint32_t id;
@@ -149,6 +129,8 @@ struct worker {
     bool cache_changed;
     bool publish_timer;
     bool idle_timer;         /* Set: some model may have to leave then. */
+    bool lags;               /* Its bank may have a model that is not loaded here. */
+    bool is_owed;            /* It waits for room. */
     uint32_t failing_models; /* Models whose waiting tasks still have to be failed. */
     uint32_t missing;        /* Models that queued tasks need and that are not resident. */
     const struct fleet_worker *spec;
@@ -177,12 +159,13 @@ struct worker {
     uint64_t row_sequence;
     struct model_slot *models;
     struct model_set fresh; /* Models that were loaded, and have not run yet. */
-    uint64_t memory_used_bytes;
+    struct bank *bank;
+    struct turn owed; /* Of the first tasks that wait for room. */
+    uint32_t passes;  /* How often others of the bank took room since then: see room.h. */
     uint64_t shares_ready[GPU_UNITS_MAX / 64]; /* By units: a share of that size was made. */
     int64_t loading_until_ns;
-    uint32_t unloading; /* How many. */
-    int64_t ask_at_ns;  /* Not again before this: a peer had nothing. */
-    int64_t wake_ns;    /* Earliest dispatch timer that is set, or INT64_MAX. */
+    int64_t ask_at_ns; /* Not again before this: a peer had nothing. */
+    int64_t wake_ns;   /* Earliest dispatch timer that is set, or INT64_MAX. */
 };
 
 /* What every step looks at comes first, in as few cache lines as it can. */

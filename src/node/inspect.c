@@ -144,7 +144,7 @@ struct worker_counts node_worker_counts(const struct node *node, uint32_t worker
     struct worker_counts counts = {
         .queued = worker->queued,
         .running = worker->running,
-        .memory_used_bytes = worker->memory_used_bytes,
+        .memory_used_bytes = worker->bank->used_bytes,
         .gpu_used = worker->spec->gpu_units - worker->shares.free,
         .promised_ns = worker->reserved_ns + worker->queue_ns,
     };

@@ -2,7 +2,14 @@
 
 #include "base/numbers.h"
 #include "node/access.h"
+#include "node/bank.h"
 #include "node/model_cache.h"
+
+/* Whether no worker that shares the memory of @worker uses @model, or will soon. */
+static bool is_idle(const struct node *node, const struct worker *worker, uint32_t model)
+{
+    return bank_can_spare(node, worker->bank, model) && bank_wanted(node, worker->bank, model) == 0;
+}
 
 static void set_timer(struct node *node, struct worker *worker, int64_t at_ns)
 {
@@ -29,8 +36,9 @@ void keep_alive_expire(struct node *node, struct worker *worker)
             node->profile->models[model].pinned) {
             continue;
         }
-        const bool needed = slot->users > 0 || slot->wanted > 0; /* At least so long again. */
-        const int64_t end_ns = (needed ? now_ns(node) : slot->used_ns) + keep_ns;
+        const int64_t used_ns = worker->bank->models[model].used_ns;
+        const int64_t end_ns = (is_idle(node, worker, model) ? used_ns : now_ns(node)) +
+                               keep_ns; /* Or so long again. */
         if (end_ns <= now_ns(node)) {
             cache_evict(node, worker, model, REASON_IDLE);
         } else {
@@ -44,8 +52,7 @@ void keep_alive_expire(struct node *node, struct worker *worker)
 
 void keep_alive_cool(struct node *node, struct worker *worker, uint32_t model)
 {
-    const struct model_slot *slot = &worker->models[model];
-    if (slot->state == MODEL_RESIDENT && slot->users == 0 && slot->wanted == 0) {
+    if (worker->models[model].state == MODEL_RESIDENT && is_idle(node, worker, model)) {
         cache_evict(node, worker, model, REASON_COOL);
     }
 }

@@ -3,6 +3,7 @@
 #include "base/numbers.h"
 #include "base/units.h"
 #include "node/access.h"
+#include "node/bank.h"
 #include "node/dispatch.h"
 #include "node/fail_waiting.h"
 #include "node/grants.h"
@@ -29,8 +30,13 @@ static void move_model(
     const struct node *node, struct worker *worker, uint32_t model, enum model_state to)
 {
     struct model_slot *slot = &worker->models[model];
+    struct bank *bank = worker->bank;
     count_missing(worker, slot, -1);
+    bank->used_bytes -= bank_model_bytes(node, bank, model);
+    bank->unloading -= slot->state == MODEL_UNLOADING ? 1 : 0;
     model_state_move(&slot->state, to);
+    bank->unloading += slot->state == MODEL_UNLOADING ? 1 : 0;
+    bank->used_bytes += bank_model_bytes(node, bank, model);
     cache_learn(node, worker, model);
     count_missing(worker, slot, +1);
     worker->cache_changed = true;
@@ -78,17 +84,18 @@ bool cache_is_ready(const struct worker *worker, const struct workflow_task *kin
 }
 
 /*
- * Learn how often @slot is used. One long pause counts as a few: a model that comes back is not
+ * Learn how often a model is used. One long pause counts as a few: a model that comes back is not
  * taken for a rare one.
  */
-static void note_use(struct model_slot *slot, int64_t now_ns)
+static void note_use(struct bank_model *model, int64_t now_ns)
 {
     enum { PAUSE_GAPS_MAX = 8, GAPS = 8 };
-    const int64_t gap_ns = slot->began_ns == 0 ? 0 : now_ns - slot->began_ns;
-    slot->began_ns = now_ns;
-    slot->gap_ns += slot->gap_ns == 0
-                        ? gap_ns
-                        : (min_i64(gap_ns, PAUSE_GAPS_MAX * slot->gap_ns) - slot->gap_ns) / GAPS;
+    const int64_t gap_ns = model->began_ns == 0 ? 0 : now_ns - model->began_ns;
+    model->used_ns = now_ns;
+    model->began_ns = now_ns;
+    model->gap_ns += model->gap_ns == 0
+                         ? gap_ns
+                         : (min_i64(gap_ns, PAUSE_GAPS_MAX * model->gap_ns) - model->gap_ns) / GAPS;
 }
 
 void cache_use(struct node *node, struct worker *worker, const struct workflow_task *kind)
@@ -97,17 +104,16 @@ void cache_use(struct node *node, struct worker *worker, const struct workflow_t
         struct model_slot *slot = &worker->models[kind->models[i]];
         ASSERT(slot->state == MODEL_RESIDENT);
         slot->users++;
-        slot->used_ns = now_ns(node);
-        note_use(slot, now_ns(node));
+        note_use(&worker->bank->models[kind->models[i]], now_ns(node));
     }
 }
 
-void cache_evict(struct node *node, struct worker *worker, uint32_t model, enum reason reason)
+/* Unload what @worker has of @model, which no batch of it runs with. */
+static void evict_copy(struct node *node, struct worker *worker, uint32_t model, enum reason reason)
 {
     ASSERT(worker->models[model].users == 0);
     move_model(node, worker, model, MODEL_UNLOADING);
     worker->models[model].stale = false;
-    worker->unloading++;
     struct record *record = trace(node, RECORD_EVICTED, reason);
     record->worker = worker->id;
     record->model = (uint16_t)model;
@@ -118,18 +124,35 @@ void cache_evict(struct node *node, struct worker *worker, uint32_t model, enum 
     rows_cache_changed(node, worker);
 }
 
+void cache_evict_copy(struct node *node, struct worker *worker, uint32_t model)
+{
+    evict_copy(node, worker, model, REASON_ROOM);
+}
+
+void cache_evict(struct node *node, const struct worker *worker, uint32_t model, enum reason reason)
+{
+    ASSERT(bank_can_spare(node, worker->bank, model));
+    for (uint32_t i = 0; i < node->worker_count; i++) {
+        struct worker *holder = &node->workers[i];
+        if (holder->bank == worker->bank && holder->models[model].state == MODEL_RESIDENT) {
+            evict_copy(node, holder, model, reason);
+        }
+    }
+}
+
 void cache_unuse(struct node *node, struct worker *worker, const struct workflow_task *kind)
 {
     for (uint32_t i = 0; i < kind->model_count; i++) {
         struct model_slot *slot = &worker->models[kind->models[i]];
         ASSERT(slot->users > 0);
         slot->users--;
-        slot->used_ns = now_ns(node);
+        worker->bank->models[kind->models[i]].used_ns = now_ns(node);
         if (slot->users == 0 && slot->stale) {
-            cache_evict(node, worker, kind->models[i], REASON_WITHDRAWN);
+            evict_copy(node, worker, kind->models[i], REASON_WITHDRAWN);
         }
     }
     keep_alive_note(node, worker);
+    room_freed(node, worker);
 }
 
 uint32_t cache_items_max(
@@ -147,12 +170,12 @@ uint32_t cache_items_max(
 
 static void start_load(struct node *node, struct worker *worker, uint32_t model, enum reason reason)
 {
-    struct model_slot *slot = &worker->models[model];
-    const int64_t load_ns = slot->load_ns;
+    const int64_t load_ns = bank_has(node, worker, model)
+                                ? profile_follow_ns(node->profile, model, worker->spec)
+                                : worker->models[model].load_ns;
     move_model(node, worker, model, MODEL_LOADING);
     worker->loading = model;
     worker->loading_until_ns = now_ns(node) + load_ns;
-    worker->memory_used_bytes += slot->bytes;
     const uint64_t bytes = node->profile->models[model].load_bytes;
     struct record *record = trace(node, RECORD_LOADING, reason);
     record->worker = worker->id;
@@ -166,14 +189,14 @@ static void start_load(struct node *node, struct worker *worker, uint32_t model,
     rows_load_changed(node, worker);
 }
 
-/* The first model of @kind that is absent and may be tried now, or MODEL_NONE. */
+/* The first model of @kind that is absent and may be loaded now, or MODEL_NONE. */
 static uint32_t first_absent(
     const struct node *node, const struct worker *worker, const struct workflow_task *kind,
     int64_t *retry_at_ns)
 {
     for (uint32_t i = 0; i < kind->model_count; i++) {
         const struct model_slot *slot = &worker->models[kind->models[i]];
-        if (slot->state != MODEL_ABSENT) {
+        if (slot->state != MODEL_ABSENT || bank_moves(node, worker, kind->models[i])) {
             continue;
         }
         if (slot->retry_at_ns <= now_ns(node)) {
@@ -191,7 +214,7 @@ static void load_ahead(
 {
     const struct cache_facts facts = {
         .worker = worker->id,
-        .free_bytes = room_free_bytes(worker),
+        .free_bytes = bank_free_bytes(worker->bank),
         .count = count,
         .entries = wanted,
     };
@@ -214,7 +237,7 @@ static bool load_for_grants(struct node *node, struct worker *worker, int64_t *r
         if (model == MODEL_NONE) {
             continue;
         }
-        if (room_make(node, worker, worker->models[model].bytes, kind)) {
+        if (room_make(node, worker, bank_more_bytes(node, worker, model), kind)) {
             start_load(node, worker, model, REASON_DEMAND);
         }
         return true;
@@ -229,7 +252,7 @@ int64_t cache_advance(struct node *node, struct worker *worker)
     struct model_set seen = {{0}};
     uint32_t count = 0;
     bool first = true;
-    if (worker->loading != MODEL_NONE || worker->unloading > 0 ||
+    if (worker->loading != MODEL_NONE || worker->bank->unloading > 0 ||
         load_for_grants(node, worker, &retry_at_ns)) {
         return retry_at_ns;
     }
@@ -240,14 +263,14 @@ int64_t cache_advance(struct node *node, struct worker *worker)
         const struct workflow_task *kind = dispatch_queue_task(node, number, &workflow, &task);
         const uint32_t model = first_absent(node, worker, kind, &retry_at_ns);
         if (model != MODEL_NONE && first) {
-            if (room_make(node, worker, worker->models[model].bytes, kind)) {
+            if (room_make(node, worker, bank_more_bytes(node, worker, model), kind)) {
                 start_load(node, worker, model, REASON_DEMAND);
             }
             return retry_at_ns;
         }
         if (model != MODEL_NONE && !model_set_has(&seen, model)) {
             model_set_add(&seen, model);
-            ahead[count] = room_entry(node, worker, model);
+            ahead[count] = room_entry(node, worker, model, bank_more_bytes(node, worker, model));
             count++;
         }
         first = false;
@@ -259,13 +282,58 @@ int64_t cache_advance(struct node *node, struct worker *worker)
     return retry_at_ns;
 }
 
+/*
+ * So many other workers of a bank load a model as soon as the first has it, since its weights are
+ * in memory anyway. On large machines, the rest do so when a task needs it there.
+ */
+enum { FOLLOWERS_MAX = 3 };
+
+/* A model has come to @worker, the first of its bank: some after it follow. */
+static void let_follow(struct node *node, const struct worker *worker)
+{
+    const uint32_t first = worker->id - node->view.worker_first;
+    uint32_t count = 0;
+    for (uint32_t i = 1; i < node->worker_count && count < FOLLOWERS_MAX; i++) {
+        struct worker *other = &node->workers[(first + i) % node->worker_count];
+        if (other->bank == worker->bank) {
+            other->lags = true;
+            count++;
+        }
+    }
+}
+
+/* Whether another worker of the bank has @model, and @worker can load it into free memory. */
+static bool can_follow(const struct node *node, const struct worker *worker, uint32_t model)
+{
+    const struct model_slot *slot = &worker->models[model];
+    return slot->state == MODEL_ABSENT && !slot->withdrawn && slot->retry_at_ns <= now_ns(node) &&
+           bank_has(node, worker, model) && !bank_moves(node, worker, model) &&
+           bank_more_bytes(node, worker, model) <= bank_free_bytes(worker->bank);
+}
+
+void cache_follow(struct node *node, struct worker *worker)
+{
+    if (worker->loading != MODEL_NONE || worker->lost) {
+        return;
+    }
+    for (uint32_t model = 0; model < node->catalogue->model_count; model++) {
+        if (can_follow(node, worker, model)) {
+            worker->models[model].warm = true;
+            start_load(
+                node, worker, model,
+                worker->models[model].wanted > 0 ? REASON_DEMAND : REASON_SHARED);
+            return;
+        }
+    }
+    worker->lags = false;
+}
+
 /* The model on the bus leaves it without having become resident. */
 static void stop_loading(struct node *node, struct worker *worker, uint32_t model)
 {
     struct model_slot *slot = &worker->models[model];
     move_model(node, worker, model, MODEL_ABSENT);
     worker->loading = MODEL_NONE;
-    worker->memory_used_bytes -= slot->bytes;
     slot->unwanted = false;
     slot->warm = false;
     rows_cache_changed(node, worker);
@@ -275,8 +343,8 @@ static void stop_loading(struct node *node, struct worker *worker, uint32_t mode
 void cache_warm(struct node *node, struct worker *worker, uint32_t model)
 {
     const struct model_slot *slot = &worker->models[model];
-    (void)node;
-    if (slot->state == MODEL_ABSENT && !slot->withdrawn && !worker->lost) {
+    if (slot->state == MODEL_ABSENT && !slot->withdrawn && !worker->lost &&
+        !bank_has(node, worker, model)) {
         worker->warm = model;
         worker->touched = true;
     }
@@ -285,14 +353,15 @@ void cache_warm(struct node *node, struct worker *worker, uint32_t model)
 void cache_warm_up(struct node *node, struct worker *worker)
 {
     const uint32_t model = worker->warm;
-    if (worker->loading != MODEL_NONE || worker->unloading > 0 || worker->missing > 0) {
+    if (worker->loading != MODEL_NONE || worker->bank->unloading > 0 || worker->missing > 0 ||
+        bank_moves(node, worker, model)) {
         return; /* What a task waits for comes first. */
     }
     struct model_slot *slot = &worker->models[model];
     const bool possible = slot->state == MODEL_ABSENT && !slot->withdrawn && !worker->lost &&
                           slot->retry_at_ns <= now_ns(node) &&
-                          room_make_way(node, worker, slot->bytes);
-    if (possible && worker->unloading > 0) {
+                          room_make_way(node, worker, bank_more_bytes(node, worker, model));
+    if (possible && worker->bank->unloading > 0) {
         return; /* Until it is there. */
     }
     worker->warm = MODEL_NONE;
@@ -305,7 +374,8 @@ void cache_warm_up(struct node *node, struct worker *worker)
 void cache_drop_unwanted(struct node *node, struct worker *worker)
 {
     const uint32_t model = worker->loading;
-    if (model == MODEL_NONE || worker->models[model].wanted > 0 || worker->models[model].warm) {
+    if (model == MODEL_NONE || bank_wanted(node, worker->bank, model) > 0 ||
+        worker->models[model].warm) {
         return;
     }
     stop_loading(node, worker, model);
@@ -341,7 +411,7 @@ void cache_device_lost(struct node *node, struct worker *worker)
 
 void cache_loaded(
     struct node *node, struct worker *worker, uint32_t model, enum weft_status status,
-    uint64_t bytes)
+    uint64_t bytes, uint64_t own_bytes)
 {
     struct model_slot *slot = &worker->models[model];
     ASSERT(worker->loading == model);
@@ -356,20 +426,22 @@ void cache_loaded(
     worker->loading = MODEL_NONE;
     slot->warm = false;
     model_set_add(&worker->fresh, model);
+    if (!bank_has(node, worker, model)) {
+        let_follow(node, worker);
+    }
     if (bytes != 0) { /* Measured: it replaces what the profile promised. */
-        worker->memory_used_bytes = worker->memory_used_bytes - slot->bytes + bytes;
-        slot->bytes = bytes;
+        bank_measured(node, worker, model, bytes, own_bytes);
         fail_waiting_for(node, worker, model, REASON_TOO_LARGE); /* Those that no longer fit. */
     }
     slot->failures = 0;
-    slot->used_ns = now_ns(node);
+    worker->bank->models[model].used_ns = now_ns(node);
     keep_alive_note(node, worker);
     struct record *record = trace(node, RECORD_LOADED, REASON_NONE);
     record->worker = worker->id;
     record->model = (uint16_t)model;
     if (slot->unwanted) {
         slot->unwanted = false;
-        cache_evict(node, worker, model, REASON_WITHDRAWN);
+        evict_copy(node, worker, model, REASON_WITHDRAWN);
     }
     rows_cache_changed(node, worker);
     rows_load_changed(node, worker);
@@ -377,11 +449,7 @@ void cache_loaded(
 
 void cache_unloaded(struct node *node, struct worker *worker, uint32_t model)
 {
-    struct model_slot *slot = &worker->models[model];
     move_model(node, worker, model, MODEL_ABSENT);
-    ASSERT(worker->unloading > 0);
-    worker->unloading--;
-    worker->memory_used_bytes -= slot->bytes;
     rows_cache_changed(node, worker);
     rows_load_changed(node, worker);
 }
@@ -398,18 +466,19 @@ void cache_repository_changed(
     worker->touched = true;
     fail_waiting_stop(worker, model);
     if (slot->stale && slot->users == 0) {
-        cache_evict(node, worker, model, REASON_WITHDRAWN);
+        evict_copy(node, worker, model, REASON_WITHDRAWN);
     }
     if (!available) {
         fail_waiting_for(node, worker, model, REASON_UNAVAILABLE);
     }
 }
 
-bool cache_welcome(struct worker *worker, uint32_t model)
+bool cache_welcome(const struct node *node, struct worker *worker, uint32_t model)
 {
-    const struct model_slot *slot = &worker->models[model];
-    const uint64_t leaving = slot->state == MODEL_UNLOADING ? slot->bytes : 0;
-    if (worker->lost || slot->bytes > room_free_bytes(worker) + leaving) {
+    const struct bank *bank = worker->bank;
+    const uint64_t leaving =
+        bank_loses(node, bank, model) ? bank_model_bytes(node, bank, model) : 0;
+    if (worker->lost || worker->models[model].bytes > bank_free_bytes(bank) + leaving) {
         return false;
     }
     worker->warm = model;

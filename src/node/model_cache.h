@@ -5,7 +5,8 @@
  * is in the row. A load for the queue whose turn is next may evict; a load ahead of
  * need may not, so it never displaces an earlier need. Which model leaves, and which is
  * loaded ahead, the policy says. Memory counts resident, loading and leaving models and
- * the workspaces of running batches.
+ * the workspaces of running batches. Where workers share it (bank.h), what one has loaded
+ * the others load after it, and it leaves all of them together.
  */
 #ifndef NODE_MODEL_CACHE_H
 #define NODE_MODEL_CACHE_H
@@ -49,8 +50,15 @@ int64_t cache_advance(struct node *node, struct worker *worker);
  */
 void cache_warm(struct node *node, struct worker *worker, uint32_t model);
 
-/* Unload a model that is resident and that no batch runs with. */
-void cache_evict(struct node *node, struct worker *worker, uint32_t model, enum reason reason);
+/* Unload @model, which the bank of @worker can spare, from all workers that have it there. */
+void cache_evict(
+    struct node *node, const struct worker *worker, uint32_t model, enum reason reason);
+
+/* To make room, unload what @worker has of a model that no batch of it runs with. */
+void cache_evict_copy(struct node *node, struct worker *worker, uint32_t model);
+
+/* Load what other workers of the bank have. */
+void cache_follow(struct node *node, struct worker *worker);
 
 /* Bring in what the policy wants there. */
 void cache_warm_up(struct node *node, struct worker *worker);
@@ -64,12 +72,12 @@ void cache_device_lost(struct node *node, struct worker *worker);
 /* What the host reports. */
 void cache_loaded(
     struct node *node, struct worker *worker, uint32_t model, enum weft_status status,
-    uint64_t bytes);
+    uint64_t bytes, uint64_t own_bytes);
 void cache_unloaded(struct node *node, struct worker *worker, uint32_t model);
 void cache_repository_changed(
     struct node *node, struct worker *worker, uint32_t model, bool available);
 
 /* Load @model, which has just come, if it fits into free memory. False if it does not. */
-bool cache_welcome(struct worker *worker, uint32_t model);
+bool cache_welcome(const struct node *node, struct worker *worker, uint32_t model);
 
 #endif /* NODE_MODEL_CACHE_H */

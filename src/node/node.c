@@ -3,6 +3,7 @@
 #include "base/numbers.h"
 #include "node/access.h"
 #include "node/audit.h"
+#include "node/bank.h"
 #include "node/batches.h"
 #include "node/dispatch.h"
 #include "node/early.h"
@@ -32,6 +33,7 @@ static void init_worker(struct node *node, struct arena *arena, uint32_t index)
     worker->active = arena_alloc(arena, node->catalogue->queue_count * sizeof(uint32_t));
     worker->models = arena_alloc(arena, model_count * sizeof(struct model_slot));
     worker->shares = sharing_idle(worker->spec);
+    bank_join(node, worker, arena);
     node->unit_count += worker->spec->gpu_units;
     worker->batches = POOL_NONE;
     worker->grants = POOL_NONE;
@@ -338,7 +340,7 @@ ATTR_COLD static void on_repository_changed(
     }
     for (uint32_t i = 0; warm && i < node->worker_count; i++) {
         if (profile_can_run(node->profile, model, node->workers[i].spec->device) &&
-            cache_welcome(&node->workers[i], model)) {
+            cache_welcome(node, &node->workers[i], model)) {
             return; /* Once is enough before any task asks for it. */
         }
     }
@@ -407,7 +409,7 @@ static void apply(struct node *node, const struct event *event)
     case EVENT_LOAD_DONE:
         cache_loaded(
             node, own_worker(node, event->load.worker), event->load.model, event->load.status,
-            event->load.bytes);
+            event->load.bytes, event->load.own_bytes);
         return;
     case EVENT_UNLOAD_DONE:
         cache_unloaded(node, own_worker(node, event->load.worker), event->load.model);

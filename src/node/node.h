@@ -152,7 +152,7 @@ bool node_owns(const struct node *node, struct job_id job, struct request_key ke
 struct worker_counts {
     uint32_t queued;
     uint32_t running;
-    uint64_t memory_used_bytes; /* Resident, loading and workspaces. */
+    uint64_t memory_used_bytes; /* Models and workspaces, of all that share its memory. */
     uint32_t gpu_used;
     int64_t promised_ns; /* What its row counts for tasks that are planned or queued. */
     struct model_set resident;

@@ -71,6 +71,7 @@ enum record_kind {
     X(REASON_DEMAND, "demand")           /* the next task needs it */                              \
     X(REASON_PREFETCH, "prefetch")       /* a later task will */                                   \
     X(REASON_WARM, "warm")               /* the policy expects to need it */                       \
+    X(REASON_SHARED, "shared")           /* a worker with the same memory has loaded it */         \
     X(REASON_COOL, "cool")               /* the policy does not expect to need it */               \
     X(REASON_ROOM, "room")               /* for another model, or a workspace */                   \
     X(REASON_WITHDRAWN, "withdrawn")     /* from the repository */                                 \

@@ -2,6 +2,7 @@
 
 #include "base/numbers.h"
 #include "node/access.h"
+#include "node/bank.h"
 #include "node/outbox.h"
 #include "node/pressing.h"
 
@@ -45,7 +46,8 @@ void rows_load_changed(struct node *node, struct worker *worker)
     worker->touched = true;
 }
 
-void rows_cache_changed(struct node *node, struct worker *worker)
+/* What the bank of @worker has, it will have as soon as a task needs it. */
+static void refresh_cache(struct node *node, struct worker *worker)
 {
     struct row_cache *live = &node->board->entries[worker->id].live.cache;
     live->at_ns = now_ns(node);
@@ -55,14 +57,24 @@ void rows_cache_changed(struct node *node, struct worker *worker)
     for (uint32_t model = 0; model < node->catalogue->model_count; model++) {
         if (worker->models[model].state == MODEL_RESIDENT) {
             model_set_add(&live->resident, model);
-        } else if (worker->models[model].state == MODEL_LOADING) {
+        } else if (
+            worker->models[model].state == MODEL_LOADING ||
+            (worker->bank->worker_count > 1 && bank_has(node, worker, model))) {
             model_set_add(&live->loading, model);
         }
     }
-    const uint64_t all = worker->spec->memory_bytes;
-    live->free_bytes = worker->memory_used_bytes < all ? all - worker->memory_used_bytes : 0;
+    live->free_bytes = bank_free_bytes(worker->bank);
     worker->cache_changed = true;
     worker->touched = true;
+}
+
+void rows_cache_changed(struct node *node, const struct worker *worker)
+{
+    for (uint32_t i = 0; i < node->worker_count; i++) {
+        if (node->workers[i].bank == worker->bank) {
+            refresh_cache(node, &node->workers[i]);
+        }
+    }
 }
 
 static void acknowledge(struct node *node, struct worker *worker)

@@ -30,9 +30,9 @@ uint64_t rows_say(
 /* A home was told by @message that @free is free of a worker. */
 void rows_said(struct node *node, const struct message *message, struct message_units free);
 
-/* Work came, went or moved on; a model came or went. */
+/* Work came, went or moved on; a model came or went, for all workers that share the memory. */
 void rows_load_changed(struct node *node, struct worker *worker);
-void rows_cache_changed(struct node *node, struct worker *worker);
+void rows_cache_changed(struct node *node, const struct worker *worker);
 
 /* How long from now until the last running batch of @worker is expected to end. */
 int64_t rows_running_ns(const struct node *node, const struct worker *worker);

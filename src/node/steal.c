@@ -1,6 +1,7 @@
 #include "node/steal.h"
 
 #include "node/access.h"
+#include "node/bank.h"
 #include "node/dispatch.h"
 #include "node/gather.h"
 #include "node/model_cache.h"
@@ -14,12 +15,17 @@ static int64_t missing_ns(
     const struct node *node, const struct worker *worker, const struct workflow_task *kind)
 {
     int64_t sum_ns = 0;
-    uint64_t bytes = worker->memory_used_bytes;
+    uint64_t bytes = worker->bank->used_bytes;
     for (uint32_t i = 0; i < kind->model_count; i++) {
-        if (worker->models[kind->models[i]].state != MODEL_RESIDENT) {
-            sum_ns += profile_absent_ns(node->profile, kind->models[i], worker->spec);
-            bytes += worker->models[kind->models[i]].bytes;
+        const uint32_t model = kind->models[i];
+        if (worker->models[model].state == MODEL_RESIDENT) {
+            continue;
         }
+        sum_ns +=
+            profile_first_run_ns(node->profile, model, worker->spec->device) +
+            (bank_has(node, worker, model) ? profile_follow_ns(node->profile, model, worker->spec)
+                                           : profile_load_ns(node->profile, model, worker->spec));
+        bytes += bank_more_bytes(node, worker, model);
     }
     return bytes > worker->spec->memory_bytes
                ? sum_ns + policy_eviction_ns(&node->seat, kind, worker->id, sum_ns)

@@ -309,7 +309,10 @@ static void tell_loaded(struct engine_local *engine, struct operation *operation
     }
     for (uint32_t i = 0; loaded != NULL && i < ARTIFACT_VERSIONS_MAX; i++) {
         if (loaded->onnx[i] != NULL && !local_is_again(loaded, i)) {
-            done.bytes += bytes_of(engine, operation->model, loaded->onnx[i]);
+            const uint64_t bytes = bytes_of(engine, operation->model, loaded->onnx[i]);
+            const uint64_t shared = onnx_model_bytes_shared(loaded->onnx[i]);
+            done.bytes += bytes;
+            done.own_bytes += bytes > shared ? bytes - shared : 0;
         }
     }
     engine->workers[operation->worker].resident[operation->model] = loaded;

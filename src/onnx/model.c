@@ -338,3 +338,9 @@ uint64_t onnx_model_bytes_least(const struct onnx_model *model)
     return model->counted_bytes +
            (image_bytes > model->mapped_bytes ? image_bytes : model->mapped_bytes);
 }
+
+uint64_t onnx_model_bytes_shared(const struct onnx_model *model)
+{
+    const uint64_t image_bytes = model->image.is_kept ? model->image.memory.room : 0;
+    return image_bytes > model->mapped_bytes ? image_bytes : model->mapped_bytes;
+}

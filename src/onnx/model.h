@@ -123,6 +123,9 @@ uint64_t onnx_model_bytes(const struct onnx_model *model);
 /* The part of them that is exact whatever else runs: it cannot be less. */
 uint64_t onnx_model_bytes_least(const struct onnx_model *model);
 
+/* Of these: pages of files, which processes that have it too share. */
+uint64_t onnx_model_bytes_shared(const struct onnx_model *model);
+
 /* The library's number of @dtype, 0 if it has none; and back, WEFT_DTYPES if Weft has none. */
 uint32_t onnx_type_of(enum weft_dtype dtype);
 enum weft_dtype onnx_dtype_of(uint32_t type);

@@ -84,12 +84,14 @@ int64_t compass_loss_ns(
     const struct compass_worker *worker)
 {
     const struct view *view = task->input->view;
+    const struct fleet *fleet = view->fleet;
+    const uint32_t sharers = fleet_sharers(fleet, (uint32_t)(worker->spec - fleet->workers));
     const struct demand_place place = {
         .profile = task->input->profile,
         .worker = worker->spec,
         .held = &worker->held,
         .kind = task->kind,
-        .worker_count = view->fleet->worker_count,
+        .memory_count = max_u32(fleet->worker_count / sharers, 1),
         .now_ns = view->now_ns,
     };
     return demand_least_loss_ns(task->input->state, &place) / 64 * prices->keep_64ths;

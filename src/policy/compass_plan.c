@@ -204,6 +204,22 @@ static struct choice choose(struct table *table, struct compass_task *task, uint
     return choice;
 }
 
+/* What is loaded at @position, those have too that share its memory. */
+static void tell_sharers(
+    const struct table *table, struct compass_worker *believed, uint32_t position)
+{
+    const struct fleet *fleet = table->input->view->fleet;
+    const uint32_t worker = table->workers[position];
+    for (uint32_t other = fleet_next_sharer(fleet, worker, WORKER_NONE); other != WORKER_NONE;
+         other = fleet_next_sharer(fleet, worker, other)) {
+        const uint32_t at = find_position(table, other);
+        if (at < table->count && table->workers[at] == other) {
+            believed[at].held = believed[position].held;
+            believed[at].room_bytes = believed[position].room_bytes;
+        }
+    }
+}
+
 static void take(struct table *table, uint32_t number, const struct choice *choice)
 {
     const struct workflow_task *kind = &table->graph->tasks[number];
@@ -221,6 +237,7 @@ static void take(struct table *table, uint32_t number, const struct choice *choi
             model_set_add(&worker->held, kind->models[i]);
         }
     }
+    tell_sharers(table, table->believed, choice->position);
     worker->free_ns = choice->cost.end_ns;
     table->finish_ns[number] = choice->cost.end_ns;
     table->node[number] = table->input->view->fleet->workers[table->workers[choice->position]].node;

@@ -45,7 +45,7 @@ static double expect_ns(const struct demand_gaps *gaps, int64_t now_ns)
 
 int64_t demand_least_loss_ns(const struct demand *demand, const struct demand_place *place)
 {
-    const double slots = (double)model_set_count(place->held) * place->worker_count;
+    const double slots = (double)model_set_count(place->held) * place->memory_count;
     const double left_ns = slots * expect_ns(&demand->loads, place->now_ns);
     double least_ns = (double)DURATION_NS_MAX;
     for (uint32_t model = 0; model < place->profile->model_count; model++) {

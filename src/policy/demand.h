@@ -35,7 +35,7 @@ struct demand_place {
     const struct fleet_worker *worker;
     const struct model_set *held;     /* Models of the worker. */
     const struct workflow_task *kind; /* The task that needs room: its models stay. */
-    uint32_t worker_count;            /* Of all workers, which hold about as many. */
+    uint32_t memory_count;            /* Of all workers, which hold about as many each. */
     int64_t now_ns;
 };
 

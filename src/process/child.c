@@ -194,6 +194,7 @@ static void on_done(void *context, const struct engine_done *done)
     struct process_report report = {
         .number = done->batch,
         .bytes = done->bytes,
+        .own_bytes = done->own_bytes,
         .run_ns = done->run_ns,
         .is_disturbed = done->is_disturbed ? 1 : 0,
         .status = done->status,

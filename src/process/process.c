@@ -195,6 +195,7 @@ static bool on_loaded(struct process_worker *worker, const struct process_report
         .model = report->model,
         .status = (enum weft_status)report->status,
         .bytes = report->bytes,
+        .own_bytes = report->own_bytes,
     };
     if (model->state == MODEL_LOADING) {
         model->state = report->status == WEFT_OK ? MODEL_RESIDENT : MODEL_ABSENT;

@@ -85,8 +85,9 @@ enum process_report_kind {
 /* Every packet from an engine process begins with it. */
 struct process_report {
     uint64_t number;
-    uint64_t bytes; /* LOADED. */
-    int64_t run_ns; /* RAN, AHEAD. */
+    uint64_t bytes;     /* LOADED. */
+    uint64_t own_bytes; /* LOADED. */
+    int64_t run_ns;     /* RAN, AHEAD. */
     int32_t status;
     uint32_t worker;
     uint32_t model;

@@ -403,3 +403,9 @@ int64_t profile_load_ns(
                ? load_ns
                : known->load_fixed_ns + fleet_bytes_ns(known->load_bytes, worker->bus_bytes_per_s);
 }
+
+int64_t profile_follow_ns(
+    const struct profile *profile, uint32_t model, const struct fleet_worker *worker)
+{
+    return min_i64(profile->models[model].load_fixed_ns, profile_load_ns(profile, model, worker));
+}

@@ -221,6 +221,10 @@ static inline int64_t profile_fastest_ns(
 int64_t profile_load_ns(
     const struct profile *profile, uint32_t model, const struct fleet_worker *worker);
 
+/* The same if another that shares the memory of @worker has it: its weights are there. */
+int64_t profile_follow_ns(
+    const struct profile *profile, uint32_t model, const struct fleet_worker *worker);
+
 static inline uint64_t profile_workspace_bytes(
     const struct profile *profile, uint32_t model, uint32_t items)
 {

@@ -269,6 +269,7 @@ static void step_loaded(struct runtime *runtime, uint32_t node, const struct eng
     event.load.model = done->model;
     event.load.status = done->status;
     event.load.bytes = done->bytes;
+    event.load.own_bytes = done->own_bytes;
     if (done->kind == ENGINE_LOADED) {
         const bool is_good = done->status == WEFT_OK;
         const char *message =

@@ -4,6 +4,7 @@
 
 #include "base/assert.h"
 #include "base/memory.h"
+#include "base/numbers.h"
 
 /* A job that has been answered well, and where its time went. */
 struct ended_job {
@@ -18,8 +19,10 @@ struct metrics {
     struct metrics_model *models;
     struct metrics_totals totals;
     int64_t *loaded_ns; /* By worker and model, like the next. */
-    uint64_t *loading_bytes;
-    double *busy_ns; /* By worker. */
+    uint64_t
+        *loaded_bytes; /* Of the first worker with the same memory: what the model takes there. */
+    struct model_set *resident; /* By worker. */
+    double *busy_ns;            /* By worker. */
     struct tally *tally;
     uint64_t ended_count;
     struct ended_job ended[METRICS_ENDED]; /* The newest, in a ring. */
@@ -40,8 +43,9 @@ struct metrics *metrics_create(const struct fleet *fleet, const struct catalogue
     metrics->models = memory_zeroed(catalogue->model_count + 1, sizeof(*metrics->models));
     metrics->loaded_ns = memory_zeroed(
         (size_t)fleet->worker_count * catalogue->model_count + 1, sizeof(*metrics->loaded_ns));
-    metrics->loading_bytes = memory_zeroed(
-        (size_t)fleet->worker_count * catalogue->model_count + 1, sizeof(*metrics->loading_bytes));
+    metrics->loaded_bytes = memory_zeroed(
+        (size_t)fleet->worker_count * catalogue->model_count + 1, sizeof(*metrics->loaded_bytes));
+    metrics->resident = memory_zeroed(fleet->worker_count + 1, sizeof(*metrics->resident));
     metrics->busy_ns = memory_zeroed(fleet->worker_count + 1, sizeof(*metrics->busy_ns));
     metrics->tally = tally_create(fleet, catalogue, /* follows */ true);
     for (uint32_t i = 0; i < catalogue->workflow_count; i++) {
@@ -60,7 +64,8 @@ void metrics_destroy(struct metrics *metrics)
     free(metrics->workflows);
     free(metrics->models);
     free(metrics->loaded_ns);
-    free(metrics->loading_bytes);
+    free(metrics->loaded_bytes);
+    free(metrics->resident);
     free(metrics->busy_ns);
     free(metrics);
 }
@@ -120,26 +125,46 @@ static void note_started(struct metrics *metrics, const struct record *record)
     }
 }
 
+/* Whether @worker, or one that it shares its memory with, has @model. */
+static bool is_there(const struct metrics *metrics, uint32_t worker, uint32_t model)
+{
+    const struct fleet *fleet = metrics->fleet;
+    bool is_found = model_set_has(&metrics->resident[worker], model);
+    for (uint32_t other = fleet_next_sharer(fleet, worker, WORKER_NONE); other != WORKER_NONE;
+         other = fleet_next_sharer(fleet, worker, other)) {
+        is_found = is_found || model_set_has(&metrics->resident[other], model);
+    }
+    return is_found;
+}
+
 static void note_model(struct metrics *metrics, const struct record *record)
 {
     ASSERT(record->model < metrics->catalogue->model_count);
     ASSERT(record->worker < metrics->fleet->worker_count);
     struct metrics_model *model = &metrics->models[record->model];
     const size_t place = (size_t)record->worker * metrics->catalogue->model_count + record->model;
-    uint64_t *bytes = &metrics->loading_bytes[place];
+    const uint32_t first = fleet_first_sharer(metrics->fleet, record->worker);
+    uint64_t *bytes =
+        &metrics->loaded_bytes[(size_t)first * metrics->catalogue->model_count + record->model];
+    const bool was_there = is_there(metrics, record->worker, record->model);
     if (record->kind == RECORD_LOADING) {
         model->loads++;
-        model->prefetches += record->reason == REASON_PREFETCH ? 1 : 0;
-        *bytes = (uint64_t)record->value;
+        model->prefetches +=
+            record->reason == REASON_PREFETCH || record->reason == REASON_SHARED ? 1 : 0;
+        *bytes = was_there ? *bytes : (uint64_t)record->value;
     } else if (record->kind == RECORD_LOADED) {
         metrics->loaded_ns[place] = record->at_ns;
-        model->resident_bytes += *bytes;
+        model_set_add(&metrics->resident[record->worker], record->model);
+        model->resident_bytes += was_there ? 0 : *bytes;
     } else if (record->kind == RECORD_LOAD_FAILED) {
         model->load_failures++;
     } else {
         model->evictions++;
         model->evicted_age_ns += record->at_ns - metrics->loaded_ns[place];
-        model->resident_bytes -= *bytes < model->resident_bytes ? *bytes : model->resident_bytes;
+        model_set_remove(&metrics->resident[record->worker], record->model);
+        if (!is_there(metrics, record->worker, record->model)) {
+            model->resident_bytes -= min_u64(*bytes, model->resident_bytes);
+        }
     }
 }
 

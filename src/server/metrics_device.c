@@ -25,20 +25,24 @@ static double busy_s(const struct metrics *metrics, const struct runtime *runtim
     return metrics_busy_ns(metrics, worker) / 1e9;
 }
 
-/* Of a worker whose node is lost nothing is left. */
+/* Of memory that workers share, each says an equal part. Of one whose node is lost nothing is left.
+ */
 static double used_bytes(
     const struct metrics *metrics, const struct runtime *runtime, uint32_t worker)
 {
     const uint32_t number = metrics_fleet(metrics)->workers[worker].node;
     const struct node *node = runtime_node(runtime, number);
-    return node == NULL ? 0 : (double)node_worker_counts(node, worker).memory_used_bytes;
+    return node == NULL ? 0
+                        : (double)node_worker_counts(node, worker).memory_used_bytes /
+                              fleet_sharers(metrics_fleet(metrics), worker);
 }
 
 static double most_bytes(
     const struct metrics *metrics, const struct runtime *runtime, uint32_t worker)
 {
     (void)runtime;
-    return (double)metrics_fleet(metrics)->workers[worker].memory_bytes;
+    return (double)metrics_fleet(metrics)->workers[worker].memory_bytes /
+           fleet_sharers(metrics_fleet(metrics), worker);
 }
 
 static const struct {

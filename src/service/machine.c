@@ -216,9 +216,10 @@ struct fleet *machine_fleet(
     struct fleet *fleet = fleet_create();
     const struct fleet_worker worker = {
         .device = fleet_device(fleet, device),
-        .memory_bytes = settings->memory_bytes > 0 ? settings->memory_bytes : share,
+        .memory_bytes = workers * (settings->memory_bytes > 0 ? settings->memory_bytes : share),
         .gpu_units = 1,
         .splits = true,
+        .shares_memory = true,
     };
     for (uint32_t i = 0; i < settings->nodes; i++) {
         const bool fits = fleet_add_machine(fleet, &worker, workers, /* cpu_units */ workers);

@@ -10,6 +10,12 @@
 
 enum { FLOWS_FEW = 256, FLOWS_LOOK = 64 };
 
+/* In use of the memory that @worker has, alone or with others. */
+static uint64_t memory_bytes(const struct sim *sim, uint32_t worker)
+{
+    return sim->workers[fleet_first_sharer(sim->options.fleet, worker)].memory_bytes;
+}
+
 /*
  * A node's books of its workers agree with this host's own. The node counts a batch that
  * still waits for its share, the device does not: hence not equal, but at least.
@@ -21,7 +27,7 @@ void checkers_step(const struct sim *sim, uint32_t node)
         const uint32_t worker = spec->worker_first + i;
         const struct worker_counts counts = node_worker_counts(sim->nodes[node].node, worker);
         ASSERT(counts.gpu_used >= sim->workers[worker].gpu_used);
-        ASSERT(counts.memory_used_bytes >= sim->workers[worker].memory_bytes);
+        ASSERT(counts.memory_used_bytes >= memory_bytes(sim, worker));
         ASSERT(counts.memory_used_bytes <= sim->options.fleet->workers[worker].memory_bytes);
     }
     ASSERT(sim->answered <= sim->arrived);
@@ -43,7 +49,7 @@ static void check_idle(const struct sim *sim, uint32_t number)
         const struct worker_counts held = node_worker_counts(node, worker);
         ASSERT(held.promised_ns == 0);
         ASSERT(held.gpu_used == 0);
-        ASSERT(held.memory_used_bytes == sim->workers[worker].memory_bytes);
+        ASSERT(held.memory_used_bytes == memory_bytes(sim, worker));
     }
 }
 
@@ -56,6 +62,10 @@ void checkers_launch(const struct sim *sim, uint32_t node, const struct effect_l
         need_of(sim->options.profile, &workflow->tasks[launch->task], launch->items);
     ASSERT(need_is_met(need, &sim->options.fleet->workers[launch->worker])); /* There at all. */
     ASSERT(launch->task_count == 1 || launch->items <= launch->config.batch);
+    for (uint32_t i = 0; i < workflow->tasks[launch->task].model_count; i++) {
+        const uint32_t model = workflow->tasks[launch->task].models[i];
+        ASSERT(model_set_has(&sim->workers[launch->worker].ready, model));
+    }
     for (uint32_t i = 0; i < launch->task_count; i++) {
         const struct node *host = sim->nodes[node].node;
         const struct batch_task task = node_batch_task(host, launch->batch, i);

@@ -19,16 +19,57 @@ static uint32_t node_of(const struct sim *sim, uint32_t worker)
     return sim->options.fleet->workers[worker].node;
 }
 
+/* The worker that keeps the books of the memory of @worker. */
+static struct sim_worker *memory_of(struct sim *sim, uint32_t worker)
+{
+    return &sim->workers[fleet_first_sharer(sim->options.fleet, worker)];
+}
+
 static void occupy(struct sim *sim, uint32_t worker, uint64_t bytes)
 {
-    sim->workers[worker].memory_bytes += bytes;
-    ASSERT(sim->workers[worker].memory_bytes <= sim->options.fleet->workers[worker].memory_bytes);
+    struct sim_worker *memory = memory_of(sim, worker);
+    memory->memory_bytes += bytes;
+    ASSERT(memory->memory_bytes <= sim->options.fleet->workers[worker].memory_bytes);
 }
 
 static void vacate(struct sim *sim, uint32_t worker, uint64_t bytes)
 {
-    ASSERT(sim->workers[worker].memory_bytes >= bytes);
-    sim->workers[worker].memory_bytes -= bytes;
+    struct sim_worker *memory = memory_of(sim, worker);
+    ASSERT(memory->memory_bytes >= bytes);
+    memory->memory_bytes -= bytes;
+}
+
+/* Whether another worker with the memory of @worker has @model: at all, or so that it could run. */
+static bool is_shared(const struct sim *sim, uint32_t worker, uint32_t model, bool ready)
+{
+    const struct fleet *fleet = sim->options.fleet;
+    bool is_found = false;
+    for (uint32_t other = fleet_next_sharer(fleet, worker, WORKER_NONE); other != WORKER_NONE;
+         other = fleet_next_sharer(fleet, worker, other)) {
+        const struct sim_worker *device = &sim->workers[other];
+        is_found = is_found || model_set_has(ready ? &device->ready : &device->held, model);
+    }
+    return is_found;
+}
+
+/* @model is to come to @worker. The first of those that share the memory takes the room for all. */
+static void hold(struct sim *sim, uint32_t worker, uint32_t model)
+{
+    ASSERT(!model_set_has(&sim->workers[worker].held, model));
+    model_set_add(&sim->workers[worker].held, model);
+    if (!is_shared(sim, worker, model, /* ready */ false)) {
+        occupy(sim, worker, sim->options.profile->models[model].resident_bytes);
+    }
+}
+
+/* It is gone from there, or does not come. */
+static void let_go(struct sim *sim, uint32_t worker, uint32_t model)
+{
+    ASSERT(model_set_has(&sim->workers[worker].held, model));
+    model_set_remove(&sim->workers[worker].held, model);
+    if (!is_shared(sim, worker, model, /* ready */ false)) {
+        vacate(sim, worker, sim->options.profile->models[model].resident_bytes);
+    }
 }
 
 static uint64_t payload_for(
@@ -46,21 +87,24 @@ void device_init(struct sim *sim, uint32_t worker)
 
 void device_load(struct sim *sim, uint32_t worker, uint32_t model)
 {
+    const struct profile *profile = sim->options.profile;
+    const struct fleet_worker *spec = &sim->options.fleet->workers[worker];
     const struct crossing crossing = {
         .worker = worker,
         .model = model,
         .run = POOL_NONE,
-        .bus_ns =
-            profile_load_ns(sim->options.profile, model, &sim->options.fleet->workers[worker]),
+        .bus_ns = is_shared(sim, worker, model, /* ready */ true)
+                      ? profile_follow_ns(profile, model, spec)
+                      : profile_load_ns(profile, model, spec),
     };
-    occupy(sim, worker, sim->options.profile->models[model].resident_bytes);
+    hold(sim, worker, model);
     bus_push(sim, &crossing);
 }
 
 void device_cancel_load(struct sim *sim, uint32_t worker, uint32_t model)
 {
     bus_drop(sim, worker, model, /* run */ POOL_NONE);
-    vacate(sim, worker, sim->options.profile->models[model].resident_bytes);
+    let_go(sim, worker, model);
 }
 
 static void loaded(struct sim *sim, uint32_t worker, uint32_t model)
@@ -71,9 +115,10 @@ static void loaded(struct sim *sim, uint32_t worker, uint32_t model)
     event.load.status = faults_load_status(sim, worker);
     event.load.bytes = 0;
     if (event.load.status != WEFT_OK) {
-        vacate(sim, worker, sim->options.profile->models[model].resident_bytes);
+        let_go(sim, worker, model);
     } else {
         model_set_add(&sim->workers[worker].fresh, model);
+        model_set_add(&sim->workers[worker].ready, model);
     }
     sim_step(sim, node_of(sim, worker), &event);
 }
@@ -95,12 +140,14 @@ void device_crossed(struct sim *sim, uint32_t worker, uint32_t stamp)
 
 void device_unload(struct sim *sim, uint32_t worker, uint32_t model)
 {
+    ASSERT(model_set_has(&sim->workers[worker].ready, model));
+    model_set_remove(&sim->workers[worker].ready, model);
     schedule(sim, sim->now_ns, payload_for(sim, TIMED_UNLOADED, worker, model));
 }
 
 void device_unloaded(struct sim *sim, uint32_t worker, uint32_t model)
 {
-    vacate(sim, worker, sim->options.profile->models[model].resident_bytes);
+    let_go(sim, worker, model);
     struct event event = {.kind = EVENT_UNLOAD_DONE};
     event.load.worker = worker;
     event.load.model = model;
@@ -325,6 +372,8 @@ void device_lost(struct sim *sim, uint32_t node)
         const uint32_t worker = spec->worker_first + i;
         stop_device(sim, worker);
         sim->workers[worker].memory_bytes = 0;
+        sim->workers[worker].held = (struct model_set){{0}};
+        sim->workers[worker].ready = (struct model_set){{0}};
         sim->workers[worker].gpu_used = 0;
         sim->workers[worker].slices_used = 0;
         sim->workers[worker].fresh = (struct model_set){{0}};

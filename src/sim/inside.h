@@ -61,7 +61,9 @@ struct sim_worker {
     struct worker_faults faults;
     struct bus bus;         /* Of its device, if it is the first worker on it. */
     struct running running; /* Likewise. */
-    uint64_t memory_bytes;  /* In use, by this host's own count. */
+    uint64_t memory_bytes; /* In use, by this host's own count; of the first of those that share. */
+    struct model_set held; /* Models that take room there: loading, resident or leaving. */
+    struct model_set ready; /* Of these: resident. */
     uint32_t gpu_used;
     uint32_t slices_used;   /* Of MIG devices, as bits. */
     struct model_set fresh; /* Models that were loaded, and have not run yet. */

@@ -383,7 +383,7 @@ void summary_add(struct summary *summary, const struct record *record)
         summary->repeated++;
         break;
     case RECORD_LOADING:
-        summary->loads++;
+        summary->loads += record->reason == REASON_SHARED ? 0 : 1;
         summary->cold_starts += record->reason == REASON_DEMAND ? 1 : 0;
         break;
     case RECORD_EVICTED:

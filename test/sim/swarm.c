@@ -594,6 +594,23 @@ static int64_t draw_row(struct rng *rng, int64_t step_ns)
     return steps == 0 ? ROW_NS_MIN : steps * step_ns;
 }
 
+/* In some runs, devices of a machine share its memory, as processors do. */
+static void draw_shared_memory(struct swarm *swarm, uint64_t seed)
+{
+    struct rng rng = rng_stream(seed, RNG_TEST, 20);
+    if (draw(&rng, 0, 2) > 0) {
+        return;
+    }
+    for (uint32_t i = 0; i < swarm->fleet->worker_count; i++) {
+        swarm->fleet->workers[i].shares_memory = true;
+        swarm->fleet->workers[i].partitions = 1;
+        swarm->fleet->workers[i].partition = 0;
+    }
+    for (uint32_t i = 0; i < swarm->profile->model_count; i++) {
+        swarm->profile->models[i].load_fixed_ns += draw(&rng, 0, 3) * INT64_C(2000000);
+    }
+}
+
 void swarm_draw(struct swarm *swarm, uint64_t seed)
 {
     struct rng rng = rng_stream(seed, RNG_TEST, 0);
@@ -647,6 +664,7 @@ void swarm_draw(struct swarm *swarm, uint64_t seed)
     draw_arrivals(swarm, seed);
     draw_patience(swarm, seed);
     draw_sharing(swarm, &rng);
+    draw_shared_memory(swarm, seed);
     const bool is_slow = draw_slow_links(swarm, seed);
     struct rng deputies = rng_stream(seed, RNG_TEST, 11);
     swarm->options.has_deputies = draw(&deputies, 0, 2) == 0;

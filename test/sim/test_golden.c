@@ -781,6 +781,29 @@ static void a_tensor_that_is_lost_on_a_slow_link_is_not_waited_for(void **state)
     stage_close(&stage);
 }
 
+/* Two workers with one memory, which has room for two of three models. */
+static void workers_that_share_memory_load_once_and_evict_together(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_open(&stage, /* node_count */ 1, MB(130));
+    stage.fleet->workers[0].shares_memory = true;
+    const struct fleet_worker second = stage.fleet->workers[0];
+    assert_true(fleet_add_devices(stage.fleet, &second, /* count */ 1));
+    for (uint32_t i = 0; i < 3; i++) {
+        static const char *const names[] = {"a", "b", "c"};
+        const uint32_t model = stage_model(&stage, names[i], MB(60), MS(20));
+        stage.profile->models[model].load_fixed_ns = MS(2);
+    }
+    const uint32_t chain = stage_chain(&stage, "chain", "a b c");
+    plan(0, 1, 0, 0);
+    stage_start_with(&stage, &by_hand);
+    stage_request(&stage, 0, 0, chain);
+    stage_request(&stage, MS(10), 0, chain);
+    stage_expect(&stage, "shared-memory");
+    stage_close(&stage);
+}
+
 /* Where the join was planned there is room for two of its three items: it goes elsewhere. */
 static void a_join_whose_items_do_not_fit_is_forwarded(void **state)
 {
@@ -910,6 +933,7 @@ int main(void)
         cmocka_unit_test(a_lost_message_is_noticed_by_the_audit),
         cmocka_unit_test(a_tensor_on_a_slow_link_is_not_taken_for_lost),
         cmocka_unit_test(a_tensor_that_is_lost_on_a_slow_link_is_not_waited_for),
+        cmocka_unit_test(workers_that_share_memory_load_once_and_evict_together),
         cmocka_unit_test(a_join_whose_items_do_not_fit_is_forwarded),
         cmocka_unit_test(a_tensor_half_sent_at_a_crash_is_lost),
         cmocka_unit_test(a_tensor_half_sent_when_a_message_is_lost_is_lost_with_it),

@@ -126,7 +126,7 @@ static void a_larger_machine_is_used_in_the_place_of_another(ATTR_UNUSED void **
 {
     for (size_t i = 0; i < sizeof(policies) / sizeof(policies[0]); i++) {
         open_world();
-        play(policies[i], "8 large:4:2000:1:0:1:0:0");
+        play(policies[i], "8 large:4:2000:1:0:1:0:0:0");
         for (uint32_t k = 0; k < SLOTS - 1; k++) { /* HEFT has enough with three. */
             assert_true(ran[k] > 0);
         }
@@ -138,7 +138,7 @@ static void a_smaller_machine_is_given_what_it_can_take(ATTR_UNUSED void **state
 {
     for (size_t i = 0; i < sizeof(policies) / sizeof(policies[0]); i++) {
         open_world();
-        play(policies[i], "8 small:1:700:1:0:1:0:0");
+        play(policies[i], "8 small:1:700:1:0:1:0:0:0");
         assert_true(ran[0] > 0);
         assert_int_equal(ran[1] + ran[2] + ran[3], 0);
         workload_deinit(&world);

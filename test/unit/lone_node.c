@@ -153,6 +153,7 @@ static void fill_fleet(struct lone *lone, const struct lone_options *options)
         .bus_bytes_per_s = MB(1000),
         .gpu_units = options->gpu_units == 0 ? 1 : options->gpu_units,
         .reshape_ns = options->reshape_ns,
+        .shares_memory = options->shares_memory,
     };
     for (uint32_t i = 0; i < LONE_NODES; i++) {
         ASSERT(fleet_add_machine(lone->fleet, &device, worker_count, /* cpu_units */ 8));
@@ -542,6 +543,9 @@ void lone_fulfil(struct lone *lone, uint32_t index, enum weft_status status)
         event.load.worker = asked.load.worker;
         event.load.model = asked.load.model;
         event.load.status = status;
+        event.load.own_bytes = lone->own_bytes;
+        event.load.bytes =
+            lone->own_bytes == 0 ? 0 : lone->profile->models[asked.load.model].resident_bytes;
     }
     lone_step(lone, &event);
 }
@@ -756,10 +760,14 @@ bool lone_is_empty(const struct lone *lone)
     uint64_t bytes = 0;
     uint64_t resident = 0;
     for (uint32_t i = 0; i < lone->fleet->nodes[lone->id].worker_count; i++) {
+        const uint32_t first = fleet_first_sharer(lone->fleet, lone->worker + i);
         const struct worker_counts worker = node_worker_counts(lone->node, lone->worker + i);
-        bytes += worker.memory_used_bytes;
+        const struct worker_counts sharer = node_worker_counts(lone->node, first);
+        bytes += first == lone->worker + i ? worker.memory_used_bytes : 0;
         for (uint32_t model = 0; model < LONE_MODELS; model++) {
-            resident += model_set_has(&worker.resident, model)
+            const bool is_counted =
+                first != lone->worker + i && model_set_has(&sharer.resident, model);
+            resident += model_set_has(&worker.resident, model) && !is_counted
                             ? lone->profile->models[model].resident_bytes
                             : 0;
         }

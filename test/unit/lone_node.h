@@ -56,6 +56,7 @@ struct lone_options {
     uint32_t incarnation;
     bool has_deputies;
     uint32_t worker_count;       /* Of each node. 0: one. */
+    bool shares_memory;          /* They have the memory of one together. */
     uint32_t gpu_units;          /* Of each device. 0: one. */
     int64_t reshape_ns;          /* To make a share ready. */
     uint32_t jobs_max;           /* 0: no limit. */
@@ -97,6 +98,7 @@ struct lone {
     uint32_t held;                         /* and how many of them the node holds: */
     uint8_t is_held[LONE_HANDLES_MAX / 8]; /* these. */
     uint16_t placement[8];                 /* Of messages: as last planned. */
+    uint64_t own_bytes;                    /* Of models that are loaded; 0: as the profile says. */
     bool gives_none;                       /* Outputs of batches have no items. */
     uint32_t bad_task; /* Of the next batch that goes well, this one fails: counted from 1. */
 };

@@ -65,7 +65,7 @@ static void check_workers(const struct lone *lone)
 {
     for (uint32_t i = 0; i < lone->node->worker_count; i++) {
         const struct worker *worker = &lone->node->workers[i];
-        ASSERT(worker->memory_used_bytes <= worker->spec->memory_bytes);
+        ASSERT(worker->bank->used_bytes <= worker->spec->memory_bytes);
         ASSERT(worker->shares.free <= worker->spec->gpu_units);
         ASSERT(worker->queue_ns >= 0 && worker->reserved_ns >= 0 && worker->missing_ns >= 0);
         ASSERT((worker->queued == 0) == (worker->active_count == 0));

@@ -70,7 +70,7 @@ static int64_t loss_ns(uint32_t alone, int64_t now_ns)
         .worker = &worker,
         .held = &held,
         .kind = &kind,
-        .worker_count = 2,
+        .memory_count = 2,
         .now_ns = now_ns,
     };
     return demand_least_loss_ns(&demand, &place);
@@ -121,7 +121,7 @@ static void models_of_the_task_itself_stay(ATTR_UNUSED void **state)
     struct model_set held = {{0}};
     model_set_add(&held, A);
     const struct demand_place place = {
-        .profile = profile, .worker = &worker, .held = &held, .kind = &kind, .worker_count = 1};
+        .profile = profile, .worker = &worker, .held = &held, .kind = &kind, .memory_count = 1};
     assert_int_equal(demand_least_loss_ns(&demand, &place), 0); /* There is none that could go. */
 }
 

@@ -2,7 +2,6 @@
  * Loads that fail, models that leave the repository, models and workspaces that do not fit.
  *
  * Covers: src/node/model_cache.c
- * Covers: src/node/room.c
  * Covers: src/node/fail_waiting.c
  */
 #include <setjmp.h>

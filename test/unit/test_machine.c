@@ -57,7 +57,8 @@ static void workers_are_as_the_settings_say(ATTR_UNUSED void **state)
     struct fleet *fleet = machine_fleet(&machine, &settings, "cpu");
     assert_int_equal(fleet->node_count, 1);
     assert_int_equal(fleet->worker_count, 8);
-    assert_int_equal(fleet->workers[7].memory_bytes, 4000000); /* All together a half. */
+    assert_int_equal(fleet->workers[7].memory_bytes, 32000000); /* All together a half. */
+    assert_int_equal(fleet_sharers(fleet, 7), 8);
     assert_string_equal(fleet->devices[fleet->workers[7].device], "cpu");
     fleet_destroy(fleet);
 
@@ -71,7 +72,8 @@ static void workers_are_as_the_settings_say(ATTR_UNUSED void **state)
     settings.memory_bytes = 123;
     fleet = machine_fleet(&machine, &settings, "cpu");
     assert_int_equal(fleet->worker_count, 15);
-    assert_int_equal(fleet->workers[14].memory_bytes, 123);
+    assert_int_equal(fleet->workers[14].memory_bytes, 5 * 123);
+    assert_int_equal(fleet_first_sharer(fleet, 14), 10);
     assert_int_equal(fleet->workers[14].node, 2);
     fleet_destroy(fleet);
 }

@@ -57,7 +57,7 @@ static void what_one_process_writes_another_reads(ATTR_UNUSED void **state)
         .sharing = SHARES_SM,
     };
     const struct fleet_worker cpu = {
-        .device = 0, .memory_bytes = 700, .gpu_units = 1, .splits = true};
+        .device = 0, .memory_bytes = 700, .gpu_units = 1, .splits = true, .shares_memory = true};
     assert_true(fleet_add_machine(there, &cpu, 3, /* cpu_units */ 3));
     assert_true(fleet_add_devices(there, &gpu, 1));
     assert_true(fleet_add_slots(there, SLOTS));
@@ -79,6 +79,7 @@ static void what_one_process_writes_another_reads(ATTR_UNUSED void **state)
         assert_int_equal(read->sharing, written->sharing);
         assert_int_equal(read->partition, written->partition);
         assert_int_equal(read->splits, written->splits);
+        assert_int_equal(read->shares_memory, written->shares_memory);
         assert_true(read->interference == written->interference);
         assert_string_equal(here->devices[read->device], there->devices[written->device]);
     }
@@ -87,7 +88,7 @@ static void what_one_process_writes_another_reads(ATTR_UNUSED void **state)
     assert_string_equal(again, text);
     assert_false(resources_write(here, 1, again, strlen(text)));
     resources_say(text, again, sizeof(again));
-    assert_string_equal(again, "3 x cpu 700B, 2 x h200 18.626GiB");
+    assert_string_equal(again, "3 x cpu 700B in all, 2 x h200 18.626GiB");
     fleet_destroy(there);
     fleet_destroy(here);
 }
@@ -95,9 +96,9 @@ static void what_one_process_writes_another_reads(ATTR_UNUSED void **state)
 static void a_smaller_machine_leaves_slots_empty(ATTR_UNUSED void **state)
 {
     struct fleet *fleet = make_fleet();
-    assert_int_equal(resources_read("4 cpu:4:900:1:0:1:1:0", fleet, 0, NULL), WEFT_OK);
+    assert_int_equal(resources_read("4 cpu:4:900:1:0:1:1:0:0", fleet, 0, NULL), WEFT_OK);
     assert_int_equal(fleet->nodes[0].worker_count, 4);
-    assert_int_equal(resources_read("1 cpu:1:300:1:0:1:1:0", fleet, 0, NULL), WEFT_OK);
+    assert_int_equal(resources_read("1 cpu:1:300:1:0:1:1:0:0", fleet, 0, NULL), WEFT_OK);
     assert_int_equal(fleet->nodes[0].worker_count, 1);
     assert_int_equal(fleet->nodes[0].slot_count, SLOTS);
     assert_int_equal(fleet->workers[0].memory_bytes, 300);
@@ -113,30 +114,30 @@ static void what_makes_no_sense_changes_nothing(ATTR_UNUSED void **state)
     static const char *const wrong[] = {
         "",
         "2",
-        "x cpu:1:1:1:0:1:0:0",
+        "x cpu:1:1:1:0:1:0:0:0",
         "2 cpu",
         "2 cpu:1:1:1:0:1:0",
-        "2 :1:1:1:0:1:0:0",
-        "2 cpu:0:1:1:0:1:0:0",   /* No worker, */
-        "2 cpu:1:0:1:0:1:0:0",   /* no memory, */
-        "2 cpu:1:1:0:0:1:0:0",   /* no units, */
-        "2 cpu:1:1:129:0:1:0:0", /* too many, */
-        "2 cpu:1:1:1:3:1:0:0",   /* no such sharing, */
-        "2 cpu:3:1:1:0:2:0:0",   /* half a device, */
-        "2 cpu:1:1:1:0:1:2:0",   /* no truth value, */
-        "2 cpu:1:99999999999999999999999:1:0:1:0:0",
-        "2 cpu:1:1:1:0:1:0:0 ",
+        "2 :1:1:1:0:1:0:0:0",
+        "2 cpu:0:1:1:0:1:0:0:0",   /* No worker, */
+        "2 cpu:1:0:1:0:1:0:0:0",   /* no memory, */
+        "2 cpu:1:1:0:0:1:0:0:0",   /* no units, */
+        "2 cpu:1:1:129:0:1:0:0:0", /* too many, */
+        "2 cpu:1:1:1:3:1:0:0:0",   /* no such sharing, */
+        "2 cpu:3:1:1:0:2:0:0:0",   /* half a device, */
+        "2 cpu:1:1:1:0:1:2:0:0",   /* no truth value, */
+        "2 cpu:1:99999999999999999999999:1:0:1:0:0:0",
+        "2 cpu:1:1:1:0:1:0:0:0 ",
         "2 cpu:-1:1:1:0:1:0:0",
-        "2 cpu:1:1:1:0:1:0:0 cpu",
-        "99999 cpu:1:1:1:0:1:0:0",
+        "2 cpu:1:1:1:0:1:0:0:0 cpu",
+        "99999 cpu:1:1:1:0:1:0:0:0",
     };
     struct weft_error error;
     struct fleet *fleet = make_fleet();
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
         const enum weft_status status = resources_read(wrong[i], fleet, 0, &error);
-        if (strcmp(wrong[i], "2 cpu:1:1:1:0:1:0:0 ") == 0) {
+        if (strcmp(wrong[i], "2 cpu:1:1:1:0:1:0:0:0 ") == 0) {
             assert_int_equal(status, WEFT_OK); /* A space at the end does no harm. */
-            assert_int_equal(resources_read("2 cpu:2:500:1:0:1:1:0", fleet, 0, NULL), WEFT_OK);
+            assert_int_equal(resources_read("2 cpu:2:500:1:0:1:1:0:0", fleet, 0, NULL), WEFT_OK);
             continue;
         }
         assert_int_equal(status, WEFT_INVALID);
@@ -153,15 +154,15 @@ static void there_are_only_so_many_slots_and_kinds(ATTR_UNUSED void **state)
     struct weft_error error;
     struct fleet *fleet = make_fleet();
     assert_int_equal(
-        resources_read("2 cpu:6:1:1:0:1:1:0 x:1:1:1:0:1:0:0", fleet, 0, &error), WEFT_LIMIT);
+        resources_read("2 cpu:6:1:1:0:1:1:0:0 x:1:1:1:0:1:0:0:0", fleet, 0, &error), WEFT_LIMIT);
     assert_string_equal(error.message, "it has 7 workers, and there are 6 slots");
     assert_int_equal(fleet->device_count, 1); /* Not even a kind was added. */
     for (uint32_t i = 1; i < DEVICE_KINDS_MAX; i++) {
         (void)snprintf(name, sizeof(name), "kind-%u", i);
         assert_int_equal(fleet_device(fleet, name), i);
     }
-    assert_int_equal(resources_read("2 new:1:1:1:0:1:0:0", fleet, 0, &error), WEFT_LIMIT);
-    assert_int_equal(resources_read("2 kind-31:1:1:1:0:1:0:0", fleet, 0, &error), WEFT_OK);
+    assert_int_equal(resources_read("2 new:1:1:1:0:1:0:0:0", fleet, 0, &error), WEFT_LIMIT);
+    assert_int_equal(resources_read("2 kind-31:1:1:1:0:1:0:0:0", fleet, 0, &error), WEFT_OK);
     resources_say("nonsense", text, sizeof(text));
     assert_string_equal(text, "-");
     fleet_destroy(fleet);
