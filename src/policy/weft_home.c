@@ -173,7 +173,8 @@ struct place {
     struct fit_place fit;
     uint32_t node;
     int64_t load_ns;
-    int64_t slowness; /* What everything takes there, as a ratio. */
+    int64_t eviction_ns; /* What a load costs others: nothing if there is room for it. */
+    int64_t slowness;    /* What everything takes there, as a ratio. */
 };
 
 /* A config: what does not depend on the worker. */
@@ -235,10 +236,15 @@ static struct place look_at_worker(const struct ask *ask, uint32_t worker)
 {
     const struct policy_input *input = ask->fit.input;
     const struct view *view = input->view;
+    const int64_t load_ns = fit_load_ns(input, ask->fit.task, worker);
+    const uint64_t bytes = need_bytes(input->profile, ask->fit.task, /* items */ 1);
+    const bool evicts = load_ns > 0 && view_cache(view, worker)->free_bytes < bytes;
+    const int64_t price_64ths = compass_64ths(input->options[WEFT_EVICTION]);
     return (struct place){
         .fit = fit_look(view, worker),
         .node = view->fleet->workers[worker].node,
-        .load_ns = fit_load_ns(input, ask->fit.task, worker),
+        .load_ns = load_ns,
+        .eviction_ns = evicts ? load_ns / 64 * price_64ths : 0,
         .slowness = weft_learnt_worker(ask->learn, worker, view->now_ns),
     };
 }
@@ -276,14 +282,17 @@ static struct spot look_at_both(
     if (!spot.has_room && input->options[WEFT_HOLD] == 0) {
         return NOWHERE;
     }
+    int64_t wait_ns = 0;
     if (!spot.has_room) {
         const int64_t free_at_ns = view_free_at_ns(input->view, spot.worker);
-        spot.delay_ns += max_i64(free_at_ns - input->view->now_ns, WAIT_LEAST_NS);
+        wait_ns = max_i64(free_at_ns - input->view->now_ns, WAIT_LEAST_NS);
+        spot.delay_ns += wait_ns;
     }
     if (input->options[WEFT_LEARN] != 0) {
         spot.more_ns = weft_learnt_more_ns(bid->choice->beside_ns, bid->slowness, place->slowness);
     }
-    spot.score_ns = spot.delay_ns + spot.more_ns;
+    /* Others wait as well behind one that waits, and for what is evicted. */
+    spot.score_ns = spot.delay_ns + spot.more_ns + wait_ns + place->eviction_ns;
     spot.is_ideal = spot.has_room && spot.delay_ns == 0 && place->slowness <= WEFT_LEARN_ONE;
     if (input->weighed != NULL) {
         weighed_note(

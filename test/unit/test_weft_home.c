@@ -95,6 +95,27 @@ static void a_full_worker_with_the_model_is_waited_for(void **state)
     assert_true(home_ask(&cluster, &queue).count > 0);
 }
 
+/* The wait counts twice, as others wait too; so does a load, unless there is room for it. */
+static void a_load_into_free_memory_costs_nobody(void **state)
+{
+    (void)state;
+    cluster_seat(&cluster, "weft");
+    const struct queue_facts queue = home_queue(&cluster, 1, 1, 0, 900);
+    for (uint32_t worker = 1; worker < 4; worker++) {
+        forget(worker, 1);
+    }
+    occupy(0, 0, 400);
+    assert_int_equal(home_ask(&cluster, &queue).count, 0);
+    struct row row = cluster.board.entries[2].live;
+    row.cache.free_bytes = 1 << 20;
+    cluster_write(&cluster, &row);
+    const struct dispatch_answer loads = home_ask(&cluster, &queue);
+    assert_true(loads.count > 0);
+    assert_int_equal(loads.workers[0], 2);
+    occupy(0, 0, 200); /* Twice that is less than a load. */
+    assert_int_equal(home_ask(&cluster, &queue).count, 0);
+}
+
 static void a_late_task_takes_what_ends_first(void **state)
 {
     (void)state;
@@ -108,7 +129,7 @@ static void a_late_task_takes_what_ends_first(void **state)
     assert_int_equal(answer.count, 1);
     assert_int_equal(answer.configs[0].gpu, 2);
     for (uint32_t worker = 0; worker < 4; worker++) {
-        occupy(worker, 2, 20); /* The whole device is free after 20, and 30 later it is done. */
+        occupy(worker, 2, 15); /* Waited for twice, and 30 of running: less than 62 at once. */
     }
     assert_int_equal(home_ask(&cluster, &queue).count, 0);
 }
@@ -382,6 +403,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(tasks_with_shares_wait, setup, teardown),
         cmocka_unit_test_setup_teardown(
             a_full_worker_with_the_model_is_waited_for, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_load_into_free_memory_costs_nobody, setup, teardown),
         cmocka_unit_test_setup_teardown(a_late_task_takes_what_ends_first, setup, teardown),
         cmocka_unit_test_setup_teardown(
             models_are_copied_where_transfers_take_long, setup, teardown),
