@@ -2,7 +2,8 @@
  * weft.c - place each task when it is ready, where it ends first and harms others least.
  *
  * Rule: a task of whole devices goes to the worker with the smallest score, of the node's own, of
- * the node to which its output returns and of a few drawn from the own rack and from the others:
+ * the node to which its output returns and of a few drawn from the own rack and from the others,
+ * with the models and without:
  *
  *     score = end + return + toll + price of a load
  *     end   = max(free + doubt, inputs there, models there) + run
@@ -47,7 +48,9 @@ static const struct policy_option options[] = {
     [WEFT_RETURN] = {"return", 1, 0, 1, true, "0: ignore where outputs are gathered"},
     [WEFT_DOUBT] =
         {"doubt", 3, 0, 100, false, "work that may arrive first, as a multiple of the transfer"},
-    [WEFT_SAMPLE] = {"sample", 8, 1, 4096, true, "workers drawn from the rack and from others"},
+    [WEFT_SAMPLE] =
+        {"sample", 8, 1, 4096, true,
+         "workers drawn from the rack and from others, with the models and without"},
     [WEFT_EVICTION] =
         {"eviction", 1, 0, 100, false,
          "what an eviction costs, in loads of the new model, for each task that a worker has"},
@@ -84,7 +87,7 @@ struct hop {
     uint64_t return_bytes; /* Of that output. */
     uint32_t usable;       /* Workers that can run it. */
     uint32_t busy;         /* Usable ones that have something to do. */
-    uint32_t in_rack;      /* Usable ones in the rack of this node. */
+    uint32_t alike[4];     /* Usable ones by group_of(). */
 };
 
 /* The critical path of each workflow on the fastest devices. */
@@ -196,6 +199,23 @@ static bool is_in_rack(const struct view *view, uint32_t worker)
     return !weft_crosses_core(fleet, view->node, fleet->workers[worker].node);
 }
 
+/* Whether @worker holds, or loads, all models of the task. */
+static bool holds_all(const struct hop *hop, uint32_t worker)
+{
+    const struct workflow_task *kind = hop->task.kind;
+    bool holds = true;
+    for (uint32_t i = 0; i < kind->model_count && holds; i++) {
+        holds = view_holds_model(hop->input->view, worker, kind->models[i]);
+    }
+    return holds;
+}
+
+/* Workers are drawn evenly from groups: in the rack or not, with the models or without. */
+static uint32_t group_of(const struct hop *hop, uint32_t worker)
+{
+    return (is_in_rack(hop->input->view, worker) ? 1u : 0u) + (holds_all(hop, worker) ? 2u : 0u);
+}
+
 /* Look at all rows once. */
 static void open_hop(
     struct hop *hop, const struct policy_input *input, const struct task_facts *facts)
@@ -213,7 +233,7 @@ static void open_hop(
             const int64_t wait_ns = view_free_at_ns(view, worker) - view->now_ns;
             backlog_ns += min_i64(wait_ns, DURATION_NS_MAX);
             hop->busy += wait_ns > 0 ? 1 : 0;
-            hop->in_rack += is_in_rack(view, worker) ? 1 : 0;
+            hop->alike[group_of(hop, worker)]++;
             hop->usable++;
         }
     }
@@ -284,8 +304,7 @@ static int64_t score_ns(struct hop *hop, uint32_t worker, int64_t free_ns)
 static bool is_drawn(const struct hop *hop, uint32_t worker, bool is_near)
 {
     const uint32_t sample = (uint32_t)hop->input->options[WEFT_SAMPLE];
-    const bool in_rack = is_in_rack(hop->input->view, worker);
-    const uint32_t of = in_rack ? hop->in_rack : hop->usable - hop->in_rack;
+    const uint32_t of = hop->alike[group_of(hop, worker)];
     return is_near || of <= sample + sample / 2 || rng_below(hop->input->rng, of) < sample;
 }
 

@@ -181,6 +181,24 @@ static void a_model_that_is_there_is_worth_its_load(void **state)
     cluster_deinit(&cluster);
 }
 
+/* Only a few of many workers are looked at; one that alone holds the model is always among them. */
+static void the_only_holder_of_many_workers_is_found(void **state)
+{
+    (void)state;
+    struct cluster cluster;
+    cluster_init(&cluster, /* node_count */ 64, 1);
+    cluster_load(&cluster, 0, 100 * LOAD_NS);
+    cluster_run(&cluster, 0, 0, 1, RUN_NS);
+    (void)cluster_task(&cluster, 0);
+    cluster_seal(&cluster);
+    cluster_hold(&cluster, 41, 0);
+    cluster_seat(&cluster, "weft:sample=1");
+    for (uint32_t i = 0; i < 8; i++) {
+        assert_int_equal(place(&cluster, 0, 1000), 41);
+    }
+    cluster_deinit(&cluster);
+}
+
 static void write_load(
     struct cluster *cluster, uint32_t worker, uint32_t queued_items, uint32_t slower)
 {
@@ -366,6 +384,7 @@ int main(void)
         cmocka_unit_test(a_branch_makes_room_for_one_that_cannot_leave),
         cmocka_unit_test(a_faster_kind_of_device_is_worth_the_way),
         cmocka_unit_test(a_model_that_is_there_is_worth_its_load),
+        cmocka_unit_test(the_only_holder_of_many_workers_is_found),
         cmocka_unit_test(a_slow_worker_gets_what_ends_first_there_all_the_same),
         cmocka_unit_test(an_idle_worker_asks_the_one_with_most_work_that_waits),
         cmocka_unit_test(a_job_without_deadline_is_due_by_its_path),
