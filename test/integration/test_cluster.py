@@ -4,8 +4,9 @@ Runtime; what needs etcd also without that.
 Covers: src/service/clustered.c src/cli/cluster.c src/cli/drain.c
 """
 
-import glob
 import json
+import os
+import pathlib
 import shutil
 import signal
 import subprocess
@@ -14,6 +15,8 @@ import unittest
 
 from clustered import WIDTH, Cluster, Etcd, Load, busy_seconds, infer, make_authority, sign
 from operated import LIBRARY, LIMIT, WEFT
+
+UCX = LIBRARY.resolve().parents[1] / "ucx/libucp.so.0"
 
 
 @unittest.skipUnless(LIBRARY.exists(), "there is no ONNX Runtime; see tools/fetch.sh")
@@ -64,9 +67,25 @@ class Clusters(unittest.TestCase):
     def test_tcp_can_be_asked_for(self):
         self.carry("tcp", "tcp")
 
-    @unittest.skipUnless(glob.glob("/usr/lib/*/libucp.so.0"), "there is no UCX; see tools/setup.sh")
+    @unittest.skipUnless(UCX.exists(), "there is no UCX; see tools/fetch.sh")
     def test_ucx_can_be_asked_for(self):
         self.carry("ucx", "ucx")
+
+    @unittest.skipUnless(UCX.exists(), "there is no UCX; see tools/fetch.sh")
+    def test_the_dead_whom_nobody_has_buried_are_lost_by_ucx(self):
+        cluster = Cluster(self)  # For UCX's own keepalive a zombie is alive.
+        cluster.net = "ucx"
+        cluster.launch_all("a", "b")
+        a, b = cluster.nodes["a"], cluster.nodes["b"]
+        a.logged('event="peer reached" node=1 by=ucx')
+        load = Load([a])
+        load.wait_for(a, 10)
+        os.kill(b.process.pid, signal.SIGKILL)
+        a.logged('event="member lost" node=b')
+        stat = pathlib.Path(f"/proc/{b.process.pid}/stat").read_text(encoding="utf-8")
+        self.assertEqual(stat.rpartition(") ")[2][0], "Z", stat)
+        load.wait_for(a, 30)
+        self.check(load)
 
     def test_certificates_say_who_a_node_is(self):
         cluster = Cluster(self)

@@ -34,6 +34,14 @@ class Symbols(unittest.TestCase):
         for library in found:
             self.assertEqual(sorted(ours & names(library, "-D")), [], library)
 
+    def test_no_namespace_is_entered(self):
+        """UCX would see the network devices of the old one."""
+        wanted = subprocess.run(
+            ["nm", "-D", "--undefined-only", WEFT], check=True, capture_output=True, text=True
+        ).stdout.split()
+        self.assertIn("dlopen@GLIBC_2.34", wanted)
+        self.assertEqual([name for name in wanted if name.startswith("setns")], [])
+
 
 if __name__ == "__main__":
     unittest.main()
