@@ -45,6 +45,7 @@ struct engine_cuda_options {
     uint32_t gpu;       /* Of this machine. The process sees no other from then on. */
     uint32_t worker;    /* The first that it serves, and how many: each has an equal part of the */
     uint32_t worker_count; /* units, and its own copy of the weights. 0: one. */
+    uint64_t memory_bytes; /* For weights, on all of them. 0: none is taken ahead. */
     uint64_t arena_bytes;  /* For what runs need. 0: an eighth of the device, at most 8 GiB. */
     uint64_t budget_bytes; /* Of that, for each share. 0: an eighth. */
     uint32_t graphs_max;   /* So many at most. 0: CUDA_GRAPHS_MAX, which none can exceed. */
@@ -65,6 +66,9 @@ struct engine_cuda_options {
     /* The device is lost, for the reason @message: nothing here will work again. Must not return.
      */
     void (*lost)(void *context, const char *message);
+
+    /* The same, since the run of batch @number there does not end. */
+    void (*hung)(void *context, uint64_t number);
     struct engine_host host; /* Its context is that of all of these. */
 };
 

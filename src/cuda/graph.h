@@ -24,6 +24,7 @@ struct cuda_graph {
     const struct cuda_share *share;
     struct CUstream_st *stream; /* Where it is launched: one of its share. */
     int64_t run_ns;             /* The shortest that its owner has seen; 0: none. */
+    int64_t most_ns;            /* The longest, from when it was warmed up on. */
     int64_t used_ns;            /* When that made or launched it last. */
     uint32_t rows;
     uint8_t *host;                      /* Inputs, addresses of their rows, then outputs. */

@@ -3,6 +3,7 @@
  *
  *     engine.c   operations of the host
  *     load.c     the thread that loads weights
+ *     ahead.c    memory for them that is taken before
  *     versions.c the versions of a model that are here, with a place for each
  *     record.c   the thread that runs packages first, and records graphs
  *     held.c     the graphs that there are
@@ -95,6 +96,8 @@ struct cuda_batch {
     uint32_t rows;    /* Of the batch. */
     int64_t start_ns;
     int64_t launched_ns; /* The run in flight. */
+    int64_t asked_ns;    /* When it was last asked whether that has ended, */
+    int64_t waited_ns;   /* and how long, so far. */
     int64_t run_ns;
     struct weft_error error; /* Of all tasks. */
     uint32_t task_count;
@@ -124,6 +127,13 @@ struct cuda_job {
     atomic_bool is_cancelled;          /* Of a load. */
 };
 
+/* Models whose sizes are known: ahead.c. */
+struct cuda_ahead {
+    uint32_t read; /* So many manifests; */
+    uint32_t count;
+    uint64_t *sizes; /* and what those said that could be. */
+};
+
 struct engine_cuda {
     struct engine base;
     struct engine_cuda_options options;
@@ -136,7 +146,8 @@ struct engine_cuda {
     bool is_trial_wanted;    /* For the next first run: batches leave it alone. */
     uint64_t arena;
     struct CUstream_st *copies;
-    struct cuda_blocks blocks; /* Of the loading thread, like the next. */
+    struct cuda_blocks blocks; /* Of the loading thread, like the next two. */
+    struct cuda_ahead ahead;
     struct cuda_keeper keeper;
     struct cuda_group *groups;  /* Of the first worker, of the second ... each its own. */
     struct cuda_model *models;  /* Of the first group, of the second ... */
@@ -178,6 +189,9 @@ void cuda_add_job(struct engine_cuda *engine, const struct cuda_job *job);
 
 /* load.c: the thread that loads; @engine is a struct engine_cuda. */
 void *cuda_loader_main(void *engine);
+
+/* ahead.c: take some memory ahead. False if there is nothing left to do. By the loading thread. */
+bool cuda_ahead_step(struct engine_cuda *engine);
 
 /* record.c: the thread that records; the same. */
 void *cuda_recorder_main(void *engine);

@@ -14,7 +14,12 @@ enum {
     PAUSE_NS = 20000,  /* While batches wait, but none runs. */
     SPIN_NS = 200000,  /* A batch that comes so soon after another is not waited for asleep. */
     FIRST_NS = 250000, /* Runs up to this have the highest priority. */
+    HUNG_FACTOR = 20,  /* A run that takes so many times as long as the longest hangs, */
 };
+
+#define HUNG_NS                                                                                    \
+    INT64_C(250000000)            /* but not before this: the device may have to wait for others. */
+#define STILL_NS INT64_C(5000000) /* More between two questions is time without a processor. */
 
 /* ── A batch comes ──────────────────────────────────────────────────────────────────────── */
 
@@ -296,6 +301,8 @@ static void start_run(struct engine_cuda *engine, struct cuda_batch *batch)
     }
     move_rows(engine, batch, graph, /* is_input */ true);
     batch->launched_ns = monotonic_ns();
+    batch->asked_ns = batch->launched_ns;
+    batch->waited_ns = 0;
     graph->used_ns = batch->launched_ns;
     const enum weft_status status = cuda_graph_launch(graph, &batch->error);
     cuda_mind(engine, status, &batch->error);
@@ -351,12 +358,35 @@ static void finish(struct engine_cuda *engine, struct cuda_batch *batch)
     cuda_batch_destroy(engine, batch);
 }
 
+/*
+ * The run of @batch, of @graph, has not ended. Graphs take as long as they did before, more or
+ * less; one that takes many times as long never ends, and nor do those behind it. What is not
+ * counted is time in which this thread had no processor, and in which others were recorded: loading
+ * code makes the whole device wait.
+ */
+static void mind_hang(
+    struct engine_cuda *engine, struct cuda_batch *batch, const struct cuda_graph *graph)
+{
+    const int64_t now_ns = monotonic_ns();
+    const int64_t since_ns = now_ns - batch->asked_ns;
+    const int64_t most_ns = HUNG_FACTOR * graph->most_ns;
+    batch->asked_ns = now_ns;
+    if (!engine->is_recording) {
+        batch->waited_ns += since_ns < STILL_NS ? since_ns : STILL_NS;
+    }
+    if (batch->waited_ns > (most_ns > HUNG_NS ? most_ns : HUNG_NS)) {
+        engine->options.hung(engine->base.host.context, batch->number);
+        abort();
+    }
+}
+
 /* Whether the run of @batch has ended, and the batch with it. */
 static bool poll_run(struct engine_cuda *engine, struct cuda_batch *batch)
 {
     struct cuda_graph *graph = graph_of(engine, batch);
     const enum weft_status status = cuda_graph_poll(graph, &batch->error);
     if (status == WEFT_BUSY) {
+        mind_hang(engine, batch, graph);
         return false;
     }
     cuda_mind(engine, status, &batch->error);
@@ -365,6 +395,7 @@ static bool poll_run(struct engine_cuda *engine, struct cuda_batch *batch)
     }
     const int64_t run_ns = monotonic_ns() - batch->launched_ns;
     graph->run_ns = graph->run_ns == 0 || run_ns < graph->run_ns ? run_ns : graph->run_ns;
+    graph->most_ns = run_ns > graph->most_ns ? run_ns : graph->most_ns;
     move_rows(engine, batch, graph, /* is_input */ false);
     batch->at += package_rows(engine, batch);
     if (batch->at < batch->rows) {

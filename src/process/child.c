@@ -444,17 +444,27 @@ static void obey(struct child *child, struct received *received)
  * Nothing runs on the device any more: the next process starts afresh. It need not wait until the
  * driver has cleared away what this one had, which takes a tenth of a second.
  */
-static void on_lost(void *context, const char *message)
+_Noreturn static void give_up(struct child *child, enum process_report_kind kind, uint64_t number)
 {
-    struct child *child = context;
-    const struct process_report report = {.worker = child->worker};
-    (void)fprintf(stderr, "weft: worker %u: %s\n", child->worker, message);
+    const struct process_report report = {.worker = child->worker, .number = number};
     (void)pthread_mutex_lock(&child->lock); /* No thread waits for the device under it. */
     packet_clear(&child->packet);
-    packet_start(&child->packet, REPORT_LOST);
+    packet_start(&child->packet, kind);
     packet_put(&child->packet, &report, sizeof(report));
     send_or_end(child);
     _exit(PROCESS_EXIT_LOST);
+}
+
+static void on_lost(void *context, const char *message)
+{
+    struct child *child = context;
+    (void)fprintf(stderr, "weft: worker %u: %s\n", child->worker, message);
+    give_up(child, REPORT_LOST, /* number */ 0);
+}
+
+static void on_hung(void *context, uint64_t number)
+{
+    give_up(context, REPORT_HUNG, number);
 }
 
 static enum weft_status make_cuda(struct child *child, struct weft_error *error)
@@ -471,6 +481,7 @@ static enum weft_status make_cuda(struct child *child, struct weft_error *error)
     cuda.lock = &child->lock;
     cuda.fetch = fetch_one;
     cuda.lost = on_lost;
+    cuda.hung = on_hung;
     cuda.host = (struct engine_host){.context = child, .done = on_done, .stopped = on_stopped};
     return engine_cuda_create(&cuda, &child->engine, error);
 }

@@ -4,6 +4,7 @@
  *     process.c          operations of the host, reports of the processes
  *     worker.c   a process comes, ends and is replaced
  *     keeper.c   what keeps the weights of a GPU comes and is replaced
+ *     still.c    a process on a GPU that does nothing is recognised
  *     batch.c    a batch is sent whole or, under suspicion, task by task
  *     short.h    what makes the way there and back short
  */
@@ -83,6 +84,12 @@ struct process_keeper {
     int64_t started_ns;
 };
 
+/* What a process was seen to use of the processors: still.c. */
+struct process_use {
+    uint64_t ticks; /* When it was last looked at. */
+    uint32_t still; /* Since so many looks nothing. */
+};
+
 /*
  * A worker with its process. Workers on one GPU have one process, that of the first of them: it has
  * everything here, and the others have nothing.
@@ -104,6 +111,8 @@ struct process_worker {
     uv_timer_t *retry; /* The same; runs while another process is to be made later. */
     bool is_retrying;
     int64_t started_ns;
+    bool is_proven;           /* It has reported something. */
+    struct process_use use;   /* Of a process on a GPU, while it has batches. */
     uint32_t failures;        /* Processes that ended soon after they began, in a row. */
     uint32_t restoring;       /* Models that are. */
     int64_t loaded_ns;        /* When a load last ended: the next one began. */
@@ -200,8 +209,8 @@ enum weft_status process_worker_start(struct process_worker *worker, struct weft
 /* The process of @worker has ended, or is to: find out how, and make another. */
 void process_worker_ended(struct process_worker *worker, const char *killed_because);
 
-/* The process of @worker has lost its GPU, and is ending: make another at once. */
-void process_worker_lost(struct process_worker *worker);
+/* The process of @worker, which @what says of, is ending by itself: make another at once. */
+void process_worker_lost(struct process_worker *worker, const char *what);
 
 /* Let the process of @worker, which is up, load what belongs at @place. */
 void process_worker_load(struct process_worker *worker, uint32_t place);
@@ -226,6 +235,9 @@ int process_keeper_attach(struct process_worker *worker);
 
 /* End it. */
 void process_keeper_close(struct process_worker *worker);
+
+/* still.c: whether the process of @worker, on a GPU, stands still. To be asked at each look. */
+bool process_is_still(struct process_worker *worker);
 
 /* batch.c */
 

@@ -143,7 +143,9 @@ static void tell_unloaded(struct process_worker *worker, uint32_t place)
         .worker = process_worker_at(worker, place),
         .model = process_model_at(worker, place),
     };
-    segments_trim(); /* Of the inputs that it was given. */
+    if (!process_reports_unloads(&worker->engine->fleet->workers[worker->number])) {
+        segments_trim(); /* Of the inputs that it was given. GPUs have registered them. */
+    }
     worker->models[place].state = MODEL_ABSENT;
     process_tell(worker->engine, &worker->models[place].told, &done, NULL);
 }
@@ -291,9 +293,30 @@ static bool on_report(struct process_worker *worker, struct received *received)
     case REPORT_HELLO:
         return on_hello(worker, received);
     case REPORT_LOST:
+    case REPORT_HUNG:
         break; /* It has no reports after this one. */
     }
     return false;
+}
+
+/*
+ * The process is ending: it has lost its GPU, or gave up a run there. If that was of one task, it
+ * need not be found.
+ */
+static void on_lost(struct process_worker *worker, const struct received *received)
+{
+    struct packet_reader reader;
+    struct process_report report;
+    reader_init(&reader, received);
+    reader_take(&reader, &report, sizeof(report));
+    struct process_batch *batch =
+        received->kind == REPORT_HUNG && !reader.is_bad ? find_batch(worker, report.number) : NULL;
+    if (batch != NULL && batch->state == BATCH_SENT) {
+        batch->is_late = batch->batch.task_count == 1;
+    }
+    worker->engine->counts.crashes++;
+    process_worker_lost(
+        worker, received->kind == REPORT_HUNG ? "gave up a run that did not end" : "lost its GPU");
 }
 
 /* Act on all reports that have come. False if the process is gone. */
@@ -303,14 +326,15 @@ static bool read_reports(struct process_worker *worker)
     enum channel_receipt receipt;
     while ((receipt = channel_receive(&worker->channel, /* waits */ false, &received)) ==
            CHANNEL_RECEIVED) {
-        if (received->kind == REPORT_LOST) {
-            process_worker_lost(worker);
+        if (received->kind == REPORT_LOST || received->kind == REPORT_HUNG) {
+            on_lost(worker, received);
             return true;
         }
         if (!on_report(worker, received)) {
             process_worker_ended(worker, "sent nonsense, and was ended");
             return true;
         }
+        worker->is_proven = worker->is_proven || received->kind != REPORT_HELLO;
         process_count_functions(worker, &worker->engine->ran->report);
     }
     if (receipt == CHANNEL_EMPTY) {

@@ -80,6 +80,7 @@ enum process_report_kind {
     REPORT_AHEAD,   /* After RAN or another one: what the next task made of those outputs. */
     REPORT_REVISED,
     REPORT_LOST, /* Its GPU: the process ends, which takes a while, and can do nothing more. */
+    REPORT_HUNG, /* The same, because of that batch: its run does not end. */
 };
 
 /* Every packet from an engine process begins with it. */

@@ -1,5 +1,6 @@
 /* worker.c - an engine process comes, ends, and is replaced with what it held. */
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -214,6 +215,8 @@ enum weft_status process_worker_start(struct process_worker *worker, struct weft
     worker->is_up = true;
     worker->function_starts = 0;
     worker->function_crashes = 0;
+    worker->is_proven = false;
+    worker->use = (struct process_use){.ticks = 0};
     worker->started_ns = process_now_ns(engine);
     watch_socket(worker);
     greet(worker, ends);
@@ -356,12 +359,10 @@ void process_worker_ended(struct process_worker *worker, const char *killed_beca
     replace(worker, how);
 }
 
-void process_worker_lost(struct process_worker *worker)
+void process_worker_lost(struct process_worker *worker, const char *what)
 {
     char how[240];
-    (void)snprintf(
-        how, sizeof(how), "the engine process of worker %u lost its GPU", worker->number);
-    worker->engine->counts.crashes++;
+    (void)snprintf(how, sizeof(how), "the engine process of worker %u %s", worker->number, what);
     close_sides(worker);
     bury(worker);
     worker->dying = worker->child;
@@ -427,6 +428,11 @@ void process_worker_watch(struct process_worker *worker, int64_t now_ns)
     process_ahead_watch(worker, now_ns);
     if (worker->is_up) {
         watch_batches(worker, now_ns);
+    }
+    if (worker->is_up && process_is_still(worker)) {
+        worker->engine->counts.kills++;
+        (void)kill(worker->child.process, SIGKILL); /* It has not been waited for: it is there. */
+        process_worker_lost(worker, "stood still");
     }
     if (worker->is_up) {
         watch_load(worker, now_ns);

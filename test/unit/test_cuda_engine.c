@@ -6,7 +6,7 @@
  * src/cuda/record.c, src/cuda/held.c, src/cuda/choose.c,
  * src/cuda/keeper.c, src/process/keeper.c, src/engine/task_inputs.c,
  * src/cuda/versions.c, src/cuda/revise.c, src/process/revise.c,
- * src/process/count.c
+ * src/process/count.c, src/process/still.c
  */
 #include "cuda/engine.h"
 
@@ -16,6 +16,7 @@
 #include <uv.h>
 
 #include "base/error.h"
+#include "engine/segment.h"
 #include "model/catalogue.h"
 #include "process/child.h"
 #include "process/inside.h"
@@ -550,18 +551,95 @@ static void a_broken_device_costs_the_task_that_broke_it(ATTR_UNUSED void **stat
     world_deinit();
 }
 
+static struct process_worker *worker_zero(void)
+{
+    return ((struct engine_process *)world.engine)->workers;
+}
+
+/* It is known how long a graph takes: what hangs need not be waited for as long as a first run. */
 static void a_run_without_end_is_ended(ATTR_UNUSED void **state)
 {
-    world_init(/* run_ns_max */ INT64_C(300000000), FAKE_CUDA);
+    world_init(/* run_ns_max */ 0, FAKE_CUDA);
     load(DOUBLE);
     change_file(DOUBLE, 7);
+    struct bundle *inputs[2] = {rows(1, 777), rows(1, 5)};
+    launch(1, DOUBLE, 4, 1, &inputs[0]);
+    (void)settle();
+    assert_int_equal(said_of(1)->done.status, WEFT_CRASHED);
+    assert_non_null(strstr(said_of(1)->message, "gave up a run that did not end"));
+    assert_int_equal(world.ended, 1); /* It was alone, and is not tried again. */
+    run(2, DOUBLE, 2, 2, 1);
+    launch(3, DOUBLE, 4, 2, inputs); /* Of two tasks one is to blame. */
+    (void)settle();
+    assert_int_equal(said_of(3)->outputs[0].status, WEFT_CRASHED);
+    expect_rows(said_of(3), 1, 1, 5, 2, 1);
+    assert_int_equal(world.ended, 3);
+    bundle_destroy(inputs[0]);
+    bundle_destroy(inputs[1]);
+    world_deinit();
+}
+
+/* And one that takes longer than it may is ended as well. */
+static void a_run_that_takes_too_long_is_ended(ATTR_UNUSED void **state)
+{
+    world_init(/* run_ns_max */ INT64_C(100000000), FAKE_CUDA);
+    load(DOUBLE);
     struct bundle *input = rows(1, 777);
     launch(1, DOUBLE, 4, 1, &input);
     (void)settle();
     assert_int_equal(said_of(1)->done.status, WEFT_CRASHED);
-    assert_non_null(strstr(said_of(1)->message, "ran a batch for more than 0.3 s"));
-    run(2, DOUBLE, 2, 2, 1);
+    assert_non_null(strstr(said_of(1)->message, "ran a batch for more than 0.1 s"));
     bundle_destroy(input);
+    world_deinit();
+}
+
+/* Stop @process, and wait until it does nothing more. */
+static void stop(pid_t process)
+{
+    char path[64];
+    char text[256] = "";
+    (void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)process);
+    assert_int_equal(kill(process, SIGSTOP), 0);
+    while (strstr(text, ") T ") == NULL) {
+        uv_sleep(1);
+        FILE *file = fopen(path, "r");
+        assert_non_null(file);
+        assert_non_null(fgets(text, sizeof(text), file));
+        (void)fclose(file);
+    }
+}
+
+/* Nothing that ran there is to blame: all of it runs again. */
+static void a_process_that_stands_still_is_replaced(ATTR_UNUSED void **state)
+{
+    world_init(/* run_ns_max */ 0, FAKE_CUDA);
+    load(DOUBLE);
+    run(1, DOUBLE, 1, 2, 1);
+    struct bundle *input = rows(1, 5);
+    stop(worker_zero()->child.process);
+    launch(2, DOUBLE, 4, 1, &input);
+    (void)settle();
+    expect_rows(said_of(2), 0, 1, 5, 2, 1);
+    assert_int_equal(world.ended, 1);
+    assert_non_null(strstr(world.last_end, "stood still"));
+    assert_int_equal(engine_process_counts(world.engine).kills, 1);
+    bundle_destroy(input);
+    world_deinit();
+}
+
+/* Memory of inputs is registered with the driver: it stays when a model leaves. */
+static void segments_stay_when_a_model_leaves(ATTR_UNUSED void **state)
+{
+    enum { BYTES = 1 << 20 };
+    world_init(0, FAKE_CUDA);
+    load(DOUBLE);
+    struct segment *segment = segment_take(BYTES);
+    const uint64_t key = segment->key;
+    segment_give(segment);
+    unload(DOUBLE);
+    segment = segment_take(BYTES);
+    assert_int_equal(segment->key, key);
+    segment_give(segment);
     world_deinit();
 }
 
@@ -616,11 +694,6 @@ static void a_share_without_memory_is_left_alone(ATTR_UNUSED void **state)
     }
     assert_int_equal(world.ended, 0);
     world_deinit();
-}
-
-static struct process_worker *worker_zero(void)
-{
-    return ((struct engine_process *)world.engine)->workers;
 }
 
 static void on_timer(ATTR_UNUSED uv_timer_t *timer)
@@ -1493,6 +1566,9 @@ int main(void)
         cmocka_unit_test_teardown(what_changes_is_compared_before_it_is_run, reset),
         cmocka_unit_test_teardown(a_broken_device_costs_the_task_that_broke_it, reset),
         cmocka_unit_test_teardown(a_run_without_end_is_ended, reset),
+        cmocka_unit_test_teardown(a_run_that_takes_too_long_is_ended, reset),
+        cmocka_unit_test_teardown(a_process_that_stands_still_is_replaced, reset),
+        cmocka_unit_test_teardown(segments_stay_when_a_model_leaves, reset),
         cmocka_unit_test_teardown(batches_can_be_cancelled, reset),
         cmocka_unit_test_teardown(a_cancelled_batch_keeps_its_weights_while_it_runs, reset),
         cmocka_unit_test_teardown(a_share_without_memory_is_left_alone, reset),
