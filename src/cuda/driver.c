@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "base/error.h"
 
@@ -75,6 +76,16 @@ enum weft_status cuda_driver_open(
     return WEFT_OK;
 }
 
+/* Each piece of memory that another process may take over is an open file. */
+static void allow_files(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max;
+        (void)setrlimit(RLIMIT_NOFILE, &limit); /* Or else as many as before. */
+    }
+}
+
 enum weft_status cuda_choose(uint32_t gpu, uint32_t streams, struct weft_error *error)
 {
     char chosen[64];
@@ -93,6 +104,7 @@ enum weft_status cuda_choose(uint32_t gpu, uint32_t streams, struct weft_error *
         }
         (void)snprintf(chosen, sizeof(chosen), "%.*s", (int)strcspn(at, ","), at);
     }
+    allow_files();
     (void)setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", /* overwrite */ 0);
     if (streams > QUEUES) {
         (void)setenv("CUDA_DEVICE_MAX_CONNECTIONS", QUEUES_MOST, /* overwrite */ 0);

@@ -194,6 +194,7 @@ enum weft_status cuda_driver_open(
 /*
  * Let this process see GPU number @gpu of the machine alone, of those that CUDA_VISIBLE_DEVICES
  * leaves of it: it is device 0 from now on, for libtorch as well. Before cuda_device_open(), once.
+ * It may also have as many files open as the system lets it.
  * So many @streams may have kernels at a time. Those that share one of the driver's queues wait for
  * one another; but to begin and to end a process with more queues takes 0.3 s longer each.
  *

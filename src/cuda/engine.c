@@ -173,6 +173,7 @@ static void cuda_destroy(struct engine *base)
     cuda_versions_close_all(engine);
     free(engine->taken);
     cuda_blocks_close(&engine->blocks);
+    free(engine->ahead.sizes);
     cuda_keeper_close(&engine->keeper);
     cuda_pins_close(&engine->pins);
     cuda_shares_close(&engine->shares);

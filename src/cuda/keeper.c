@@ -22,6 +22,11 @@ struct keeper_word {
     uint32_t padding;
 };
 
+/* The sizes of pieces, as many as there are files. */
+struct keeper_sizes {
+    uint8_t sizes[KEEPER_PIECES_MAX];
+};
+
 void cuda_keeper_open(struct cuda_keeper *keeper, int socket)
 {
     *keeper = (struct cuda_keeper){.is_there = socket >= 0};
@@ -35,25 +40,42 @@ void cuda_keeper_close(struct cuda_keeper *keeper)
     cuda_keeper_open(keeper, /* socket */ -1);
 }
 
-/* Send @word with @file, or none if that is -1. */
-static bool say(
-    struct channel *channel, struct packet *packet, enum keeper_kind kind,
-    const struct keeper_word *word, int file)
+/* Send @word, and what @packet, which was started for it, has of files. */
+static bool say(struct channel *channel, struct packet *packet, const struct keeper_word *word)
 {
-    uint32_t place;
-    packet_start(packet, kind);
     packet_put(packet, word, sizeof(*word));
-    if (file >= 0) {
-        (void)packet_put_file(packet, file, /* is_owned */ false, &place); /* The only one. */
-    }
     return channel_send_wait(channel, packet);
 }
 
-static bool hear(const struct received *received, struct keeper_word *word_out)
+/* The same without files. */
+static bool say_only(
+    struct channel *channel, struct packet *packet, enum keeper_kind kind,
+    const struct keeper_word *word)
+{
+    packet_start(packet, kind);
+    return say(channel, packet, word);
+}
+
+/* Put a piece of @size, whose descriptor is @file, into @packet. */
+static void put_piece(struct packet *packet, struct keeper_sizes *sizes, int file, uint8_t size)
+{
+    uint32_t place = 0;
+    (void)packet_put_file(packet, file, /* is_owned */ false, &place); /* There is room. */
+    sizes->sizes[place] = size;
+}
+
+static bool hear(
+    const struct received *received, struct keeper_word *word_out, struct keeper_sizes *sizes_out)
 {
     struct packet_reader reader;
     reader_init(&reader, received);
+    if (received->kind == KEEP_GIVE || received->kind == KEEP_TAKEN) {
+        reader_take(&reader, sizes_out, sizeof(*sizes_out));
+    }
     reader_take(&reader, word_out, sizeof(*word_out));
+    for (uint32_t i = 0; i < received->file_count && !reader.is_bad; i++) {
+        reader.is_bad = received->kind != KEEP_ATTACH && sizes_out->sizes[i] >= CUDA_PIECE_SIZES;
+    }
     return !reader.is_bad;
 }
 
@@ -65,40 +87,54 @@ static bool has_answered(const struct cuda_keeper *keeper)
 }
 
 enum weft_status cuda_keeper_take(
-    struct cuda_keeper *keeper, struct keeper_name name, uint64_t bytes, int *file_out,
-    struct weft_error *error)
+    struct cuda_keeper *keeper, struct keeper_name name, uint64_t bytes,
+    struct cuda_block *block_out, struct weft_error *error)
 {
-    const struct keeper_word word = {.name = name, .bytes = bytes};
+    struct keeper_word word = {.name = name, .bytes = bytes};
+    struct keeper_sizes sizes = {{0}};
     struct received *received;
-    if (!keeper->is_there ||
-        !say(&keeper->channel, &keeper->packet, KEEP_TAKE, &word, /* file */ -1) ||
+    *block_out = (struct cuda_block){.bytes = bytes};
+    if (!keeper->is_there || !say_only(&keeper->channel, &keeper->packet, KEEP_TAKE, &word) ||
         !has_answered(keeper) ||
         channel_receive(&keeper->channel, /* waits */ true, &received) != CHANNEL_RECEIVED ||
-        received->kind != KEEP_TAKEN) {
+        received->kind != KEEP_TAKEN || !hear(received, &word, &sizes)) {
         cuda_keeper_close(keeper);
         return error_set(error, WEFT_LOST, "the process that keeps weights is gone");
     }
-    if (received->file_count != 1) {
+    if (received->file_count == 0) {
         return error_set(error, WEFT_NOT_FOUND, "these weights are not kept");
     }
-    *file_out = received->files[0];
-    received->files[0] = -1;
+    block_out->count = received->file_count;
+    block_out->pieces = memory_zeroed(received->file_count, sizeof(*block_out->pieces));
+    for (uint32_t i = 0; i < received->file_count; i++) {
+        block_out->pieces[i] =
+            (struct cuda_piece){.file = received->files[i], .size = sizes.sizes[i]};
+        received->files[i] = -1;
+    }
     return WEFT_OK;
 }
 
-void cuda_keeper_give(struct cuda_keeper *keeper, struct keeper_name name, uint64_t bytes, int file)
+void cuda_keeper_give(
+    struct cuda_keeper *keeper, struct keeper_name name, const struct cuda_block *block)
 {
-    const struct keeper_word word = {.name = name, .bytes = bytes};
-    if (keeper->is_there) {
-        keeper->is_there = say(&keeper->channel, &keeper->packet, KEEP_GIVE, &word, file);
+    const struct keeper_word word = {.name = name, .bytes = block->bytes};
+    struct keeper_sizes sizes = {{0}};
+    if (!keeper->is_there || block->count > KEEPER_PIECES_MAX) {
+        return;
     }
+    packet_start(&keeper->packet, KEEP_GIVE);
+    for (uint32_t i = 0; i < block->count; i++) {
+        put_piece(&keeper->packet, &sizes, block->pieces[i].file, block->pieces[i].size);
+    }
+    packet_put(&keeper->packet, &sizes, sizeof(sizes));
+    keeper->is_there = say(&keeper->channel, &keeper->packet, &word);
 }
 
 void cuda_keeper_drop(struct cuda_keeper *keeper, struct keeper_name name)
 {
     const struct keeper_word word = {.name = name};
     if (keeper->is_there) {
-        keeper->is_there = say(&keeper->channel, &keeper->packet, KEEP_DROP, &word, /* file */ -1);
+        keeper->is_there = say_only(&keeper->channel, &keeper->packet, KEEP_DROP, &word);
     }
 }
 
@@ -110,15 +146,17 @@ void cuda_keeper_retain(
         word.versions[i] = versions->items[i].version;
     }
     if (keeper->is_there) {
-        keeper->is_there =
-            say(&keeper->channel, &keeper->packet, KEEP_RETAIN, &word, /* file */ -1);
+        keeper->is_there = say_only(&keeper->channel, &keeper->packet, KEEP_RETAIN, &word);
     }
 }
 
 bool cuda_keeper_attach(struct channel *channel, struct packet *packet, int socket)
 {
     const struct keeper_word word = {.bytes = 0};
-    return say(channel, packet, KEEP_ATTACH, &word, socket);
+    uint32_t place;
+    packet_start(packet, KEEP_ATTACH);
+    (void)packet_put_file(packet, socket, /* is_owned */ false, &place); /* The only one. */
+    return say(channel, packet, &word);
 }
 
 /* ── The keeper itself ──────────────────────────────────────────────────────────────────── */
@@ -126,13 +164,12 @@ bool cuda_keeper_attach(struct channel *channel, struct packet *packet, int sock
 struct kept {
     struct kept *next;
     struct keeper_name name;
-    uint64_t bytes;
-    uint64_t block;
-    int file; /* Of the block: what was imported cannot be exported once more. */
+    struct cuda_block block; /* With its files: what was imported cannot be exported once more. */
 };
 
 struct keeping {
     struct cuda_driver driver;
+    struct cuda_device device; /* Of which only the driver is known. */
     struct channel control;
     struct channel client;
     bool has_client;
@@ -144,8 +181,7 @@ static void release(struct keeping *keeping, struct kept **link)
 {
     struct kept *kept = *link;
     *link = kept->next;
-    (void)keeping->driver.block_release(kept->block);
-    (void)close(kept->file);
+    cuda_block_release(&keeping->device, &kept->block);
     free(kept);
 }
 
@@ -180,35 +216,44 @@ static void retain(struct keeping *keeping, const struct keeper_word *word)
 static void take(struct keeping *keeping, const struct keeper_word *word)
 {
     const struct kept *kept = *find(keeping, word->name);
-    const int file = kept != NULL && kept->bytes == word->bytes ? kept->file : -1;
-    (void)say(&keeping->client, &keeping->packet, KEEP_TAKEN, word, file); /* Or it is gone. */
+    struct keeper_sizes sizes = {{0}};
+    packet_start(&keeping->packet, KEEP_TAKEN);
+    for (uint32_t i = 0; kept != NULL && kept->block.bytes == word->bytes && i < kept->block.count;
+         i++) {
+        const struct cuda_piece *piece = &kept->block.pieces[i];
+        put_piece(&keeping->packet, &sizes, piece->file, piece->size);
+    }
+    packet_put(&keeping->packet, &sizes, sizeof(sizes));
+    (void)say(&keeping->client, &keeping->packet, word); /* Or it is gone. */
 }
 
 /* What cannot be imported is copied again some day. */
-static void give(struct keeping *keeping, const struct keeper_word *word, struct received *received)
+static void give(
+    struct keeping *keeping, const struct keeper_word *word, const struct keeper_sizes *sizes,
+    struct received *received)
 {
     struct kept **link = find(keeping, word->name);
-    uint64_t block;
-    if (received->file_count != 1) {
+    if (received->file_count == 0) {
         return;
     }
     if (*link != NULL) {
         release(keeping, link);
     }
-    void *file = (void *)(intptr_t)received->files[0]; /* NOLINT: as the driver wants it. */
-    if (keeping->driver.block_import(&block, file, CUDA_HANDLE_FILE) != CUDA_SUCCESS) {
-        return;
-    }
     struct kept *kept = memory_zeroed(1, sizeof(*kept));
-    *kept = (struct kept){
-        .next = keeping->first,
-        .name = word->name,
-        .bytes = word->bytes,
-        .block = block,
-        .file = received->files[0],
-    };
+    kept->next = keeping->first;
+    kept->name = word->name;
+    kept->block.bytes = word->bytes;
+    kept->block.count = received->file_count;
+    kept->block.pieces = memory_zeroed(received->file_count, sizeof(*kept->block.pieces));
     keeping->first = kept;
-    received->files[0] = -1;
+    for (uint32_t i = 0; i < received->file_count; i++) {
+        kept->block.pieces[i] =
+            (struct cuda_piece){.file = received->files[i], .size = sizes->sizes[i]};
+        received->files[i] = -1;
+    }
+    if (cuda_block_import(&keeping->device, &kept->block) != CUDA_SUCCESS) {
+        release(keeping, &keeping->first);
+    }
 }
 
 static void lose_client(struct keeping *keeping)
@@ -222,7 +267,8 @@ static void lose_client(struct keeping *keeping)
 static void serve(struct keeping *keeping, struct received *received)
 {
     struct keeper_word word;
-    if (!hear(received, &word)) {
+    struct keeper_sizes sizes = {{0}};
+    if (!hear(received, &word, &sizes)) {
         lose_client(keeping);
         return;
     }
@@ -232,7 +278,7 @@ static void serve(struct keeping *keeping, struct received *received)
         take(keeping, &word);
         return;
     case KEEP_GIVE:
-        give(keeping, &word, received);
+        give(keeping, &word, &sizes, received);
         return;
     case KEEP_DROP:
         if (*link != NULL) {
@@ -287,6 +333,7 @@ _Noreturn void cuda_keeper_main(const char *path, uint32_t gpu, int socket)
     struct keeping *keeping = memory_zeroed(1, sizeof(*keeping));
     struct weft_error error;
     channel_init(&keeping->control, socket);
+    keeping->device.driver = &keeping->driver;
     enum weft_status status = cuda_driver_open(path, &keeping->driver, &error);
     if (status == WEFT_OK) {
         status = cuda_choose(gpu, /* streams */ 0, &error);

@@ -7,7 +7,7 @@
  * to no memory there.
  *
  *     engine process ── GIVE, DROP, RETAIN ──► keeper
- *                    ── TAKE ────────► keeper ── descriptor, or there is none ──► engine process
+ *                    ── TAKE ────────► keeper ── descriptors, or none ──► engine process
  *
  * Weights are given once they are complete and their load has been reported, so that no load waits
  * for the keeper. Its successor is given all of them again.
@@ -15,9 +15,11 @@
 #ifndef CUDA_KEEPER_H
 #define CUDA_KEEPER_H
 
-#include "cuda/driver.h"
+#include "cuda/block.h"
 #include "engine/artifact.h"
 #include "engine/channel.h"
+
+enum { KEEPER_PIECES_MAX = PACKET_FILES_MAX };
 
 /* What weights are called: a model on a worker, and which version of it. */
 struct keeper_name {
@@ -37,18 +39,22 @@ void cuda_keeper_open(struct cuda_keeper *keeper, int socket);
 void cuda_keeper_close(struct cuda_keeper *keeper);
 
 /*
- * What an earlier process has filled with the weights @name, of @bytes, whole grains: a
- * descriptor, which is the caller's. That process has run the model, too.
+ * What an earlier process has filled with the weights @name, of @bytes, whole grains: pieces with
+ * their descriptors, which are the caller's and have no handles yet. That process has run the
+ * model, too.
  *
  * Errors: WEFT_NOT_FOUND if there is none; WEFT_LOST if the keeper is gone.
  */
 enum weft_status cuda_keeper_take(
-    struct cuda_keeper *keeper, struct keeper_name name, uint64_t bytes, int *file_out,
-    struct weft_error *error);
+    struct cuda_keeper *keeper, struct keeper_name name, uint64_t bytes,
+    struct cuda_block *block_out, struct weft_error *error);
 
-/* Keep the weights @name, which are complete: @file stays the caller's. */
+/*
+ * Keep the weights @name, which are complete, and whose pieces have descriptors: these stay the
+ * caller's. One of more than KEEPER_PIECES_MAX pieces is not kept.
+ */
 void cuda_keeper_give(
-    struct cuda_keeper *keeper, struct keeper_name name, uint64_t bytes, int file);
+    struct cuda_keeper *keeper, struct keeper_name name, const struct cuda_block *block);
 
 /* The weights @name are no longer needed. */
 void cuda_keeper_drop(struct cuda_keeper *keeper, struct keeper_name name);

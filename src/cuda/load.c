@@ -21,22 +21,21 @@ static enum weft_status take_kept(
     struct weft_error *error)
 {
     struct cuda_model *model = &engine->models[place];
-    *block_out = (struct cuda_block){.bytes = model->weights.range_bytes, .file = -1};
     if (model->is_asked) {
         return WEFT_NOT_FOUND;
     }
     model->is_asked = true;
     const struct keeper_name name = name_of(engine, place);
-    if (cuda_keeper_take(&engine->keeper, name, block_out->bytes, &block_out->file, error) !=
+    if (cuda_keeper_take(&engine->keeper, name, model->weights.range_bytes, block_out, error) !=
         WEFT_OK) {
         return WEFT_NOT_FOUND;
     }
-    void *file = (void *)(intptr_t)block_out->file; /* NOLINT: as the driver wants it. */
     const enum weft_status status = cuda_check(
-        &engine->driver, engine->driver.block_import(&block_out->handle, file, CUDA_HANDLE_FILE),
-        "import weights", error);
-    if (status != WEFT_OK) {
-        (void)close(block_out->file);
+        &engine->driver, cuda_block_import(&engine->device, block_out), "import weights", error);
+    if (status == WEFT_OK) {
+        cuda_blocks_adopt(&engine->blocks, block_out);
+    } else {
+        cuda_block_release(&engine->device, block_out);
     }
     return status;
 }
@@ -49,14 +48,14 @@ static enum weft_status take_new(
 {
     const uint64_t bytes = engine->models[place].weights.range_bytes;
     struct weft_error ignored;
-    int file;
+    struct cuda_block none;
     enum weft_status status = cuda_blocks_take(&engine->blocks, bytes, block_out, error);
     if (status == WEFT_NO_MEMORY && cuda_versions_release(engine)) {
         status = cuda_blocks_take(&engine->blocks, bytes, block_out, error);
     }
     if (status == WEFT_NO_MEMORY &&
         cuda_keeper_take(
-            &engine->keeper, name_of(engine, place), /* bytes: of none */ 0, &file, &ignored) ==
+            &engine->keeper, name_of(engine, place), /* bytes: of none */ 0, &none, &ignored) ==
             WEFT_NOT_FOUND) {
         status = cuda_blocks_take(&engine->blocks, bytes, block_out, error);
     }
@@ -68,14 +67,18 @@ static enum weft_status take_new(
 static void keep(struct engine_cuda *engine, uint32_t place)
 {
     struct cuda_block *block = &engine->models[place].weights.block;
-    if (block->handle == 0 || !engine->models[place].is_tried || !engine->keeper.is_there) {
+    if (block->count == 0 || !engine->models[place].is_tried || !engine->keeper.is_there) {
         return;
     }
-    if (block->file >= 0 ||
-        engine->driver.block_export(&block->file, block->handle, CUDA_HANDLE_FILE, /* flags */ 0) ==
-            CUDA_SUCCESS) {
-        cuda_keeper_give(&engine->keeper, name_of(engine, place), block->bytes, block->file);
+    for (uint32_t i = 0; i < block->count; i++) {
+        struct cuda_piece *piece = &block->pieces[i];
+        if (piece->file < 0 &&
+            engine->driver.block_export(
+                &piece->file, piece->handle, CUDA_HANDLE_FILE, /* flags */ 0) != CUDA_SUCCESS) {
+            return; /* It is copied again some day. */
+        }
     }
+    cuda_keeper_give(&engine->keeper, name_of(engine, place), block);
 }
 
 static bool is_cancelled(void *context)
@@ -89,10 +92,14 @@ void cuda_weights_give_up(struct engine_cuda *engine, uint32_t place)
 {
     struct cuda_block block = cuda_weights_unmap(&engine->models[place].weights);
     cuda_keeper_drop(&engine->keeper, name_of(engine, place));
-    if (block.handle != 0 && (block.file < 0 || engine->keeper.is_there)) {
+    bool is_exported = false;
+    for (uint32_t i = 0; i < block.count; i++) {
+        is_exported = is_exported || block.pieces[i].file >= 0;
+    }
+    if (!is_exported || engine->keeper.is_there) {
         cuda_blocks_give(&engine->blocks, &block);
     } else {
-        cuda_block_release(&engine->device, &block);
+        cuda_blocks_drop(&engine->blocks, &block);
     }
 }
 
@@ -136,7 +143,7 @@ static enum weft_status load_model(
 {
     struct cuda_model *model = &engine->models[job->place];
     struct cuda_block block;
-    if (model->weights.block.handle != 0) {
+    if (model->weights.block.count != 0) {
         return WEFT_OK; /* It was brought before, or left for this load. */
     }
     model->is_tried =
@@ -424,10 +431,17 @@ void *cuda_loader_main(void *argument)
 {
     struct engine_cuda *engine = argument;
     struct weft_error error;
+    bool takes_ahead = true;
     cuda_mind(engine, cuda_device_enter(&engine->device, &error), &error);
     cuda_lock(engine);
     while (!engine->ends) {
         struct cuda_job *job = take_job(engine);
+        if (job == NULL && takes_ahead) {
+            cuda_unlock(engine);
+            takes_ahead = cuda_ahead_step(engine);
+            cuda_lock(engine);
+            continue;
+        }
         if (job == NULL) {
             (void)pthread_cond_wait(&engine->changed, engine->options.lock);
             continue;

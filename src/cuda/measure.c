@@ -111,7 +111,7 @@ static enum weft_status measure_loads(struct measuring *measuring, struct weft_e
         status = load(measuring, error);
     }
     for (uint32_t i = 0; i < LOADS && status == WEFT_OK; i++) {
-        const struct cuda_block block = cuda_weights_unmap(&measuring->weights);
+        struct cuda_block block = cuda_weights_unmap(&measuring->weights);
         cuda_blocks_give(&measuring->blocks, &block);
         const int64_t started_ns = monotonic_ns();
         status = load(measuring, error);

@@ -159,7 +159,7 @@ bool cuda_versions_release(struct engine_cuda *engine)
     bool has_any = false;
     for (uint32_t i = 0; i < cuda_place_count(engine); i++) {
         const struct cuda_group *group = &engine->groups[cuda_group_at(i)];
-        if (engine->models[i].weights.block.handle != 0 && !group->is_resident &&
+        if (engine->models[i].weights.block.count != 0 && !group->is_resident &&
             !group->is_trying && cuda_group_at(i) != engine->job->group) {
             cuda_weights_give_up(engine, i);
             has_any = true;

@@ -30,7 +30,6 @@ enum weft_status cuda_weights_open(
         .device = device,
         .bytes = bytes,
         .range_bytes = cuda_weights_round(device, bytes),
-        .block = {.file = -1},
     };
     return cuda_check(
         device->driver,
@@ -53,7 +52,15 @@ void cuda_weights_close(struct cuda_weights *weights)
     (void)driver->range_free(weights->address, weights->range_bytes);
 }
 
-/* At the address, to be read. */
+/* Unmap the first @bytes at the address. */
+static void unmap(struct cuda_weights *weights, uint64_t bytes)
+{
+    if (bytes > 0) {
+        (void)weights->device->driver->block_unmap(weights->address, bytes);
+    }
+}
+
+/* One piece behind the other at the address, to be read. */
 static int map_block(struct cuda_weights *weights)
 {
     const struct cuda_driver *driver = weights->device->driver;
@@ -61,12 +68,21 @@ static int map_block(struct cuda_weights *weights)
         .where = {.type = CUDA_ON_DEVICE, .number = weights->device->number},
         .flags = CUDA_READ,
     };
-    int result = driver->block_map(
-        weights->address, weights->range_bytes, /* offset */ 0, weights->block.handle,
-        /* flags */ 0);
-    weights->is_mapped = result == CUDA_SUCCESS;
+    uint64_t at = 0;
+    int result = CUDA_SUCCESS;
+    for (uint32_t i = 0; i < weights->block.count && result == CUDA_SUCCESS; i++) {
+        const struct cuda_piece *piece = &weights->block.pieces[i];
+        const uint64_t bytes = cuda_piece_bytes(weights->device, piece->size);
+        result = driver->block_map(
+            weights->address + at, bytes, /* offset */ 0, piece->handle, /* flags */ 0);
+        at += result == CUDA_SUCCESS ? bytes : 0;
+    }
     if (result == CUDA_SUCCESS) {
         result = driver->block_access(weights->address, weights->range_bytes, &access, 1);
+    }
+    weights->is_mapped = result == CUDA_SUCCESS;
+    if (result != CUDA_SUCCESS) {
+        unmap(weights, at);
     }
     return result;
 }
@@ -74,7 +90,7 @@ static int map_block(struct cuda_weights *weights)
 enum weft_status cuda_weights_map(
     struct cuda_weights *weights, const struct cuda_block *block, struct weft_error *error)
 {
-    ASSERT(weights->block.handle == 0);
+    ASSERT(weights->block.count == 0 && block->bytes == weights->range_bytes);
     weights->block = *block;
     return cuda_check(weights->device->driver, map_block(weights), "map weights", error);
 }
@@ -83,10 +99,10 @@ struct cuda_block cuda_weights_unmap(struct cuda_weights *weights)
 {
     const struct cuda_block block = weights->block;
     if (weights->is_mapped) {
-        (void)weights->device->driver->block_unmap(weights->address, weights->range_bytes);
+        unmap(weights, weights->range_bytes);
         weights->is_mapped = false;
     }
-    weights->block = (struct cuda_block){.file = -1};
+    weights->block = (struct cuda_block){.count = 0};
     return block;
 }
 
@@ -136,39 +152,81 @@ static bool is_cancelled(const struct cuda_cancel *cancel)
     return cancel != NULL && cancel->is_cancelled(cancel->context);
 }
 
-/* Send the pieces, so many at a time; the block is mapped while the first ones are under way. */
+/* Copies under way, the oldest first. */
+struct flight {
+    struct CUstream_st *stream;
+    struct CUevent_st *events[CUDA_CHUNKS_IN_FLIGHT];
+    uint64_t bytes[CUDA_CHUNKS_IN_FLIGHT];
+    uint32_t first;
+    uint32_t count;
+    uint64_t all_bytes;
+};
+
+/* Wait until @bytes more may be under way. */
+static int make_way(const struct cuda_driver *driver, struct flight *flight, uint64_t bytes)
+{
+    int result = CUDA_SUCCESS;
+    while (result == CUDA_SUCCESS && flight->count > 0 &&
+           (flight->count == CUDA_CHUNKS_IN_FLIGHT ||
+            flight->all_bytes + bytes > 2 * (uint64_t)CUDA_CHUNK_BYTES)) {
+        result = driver->event_wait(flight->events[flight->first]);
+        flight->all_bytes -= flight->bytes[flight->first];
+        flight->first = (flight->first + 1) % CUDA_CHUNKS_IN_FLIGHT;
+        flight->count--;
+    }
+    return result;
+}
+
+static int send(
+    const struct cuda_driver *driver, struct flight *flight, uint64_t to, const uint8_t *from,
+    uint64_t bytes)
+{
+    const uint32_t at = (flight->first + flight->count) % CUDA_CHUNKS_IN_FLIGHT;
+    const int result = driver->copy_in(to, from, bytes, flight->stream);
+    flight->bytes[at] = bytes;
+    flight->all_bytes += bytes;
+    flight->count++;
+    return result == CUDA_SUCCESS ? driver->event_record(flight->events[at], flight->stream)
+                                  : result;
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Copy the file into the pieces; they are mapped once as much is under way as may be. */
 static int copy_pieces(
-    struct cuda_weights *weights, struct CUstream_st *stream, struct CUevent_st **events,
-    const struct cuda_cancel *cancel)
+    struct cuda_weights *weights, struct flight *flight, const struct cuda_cancel *cancel)
 {
     const struct cuda_driver *driver = weights->device->driver;
     int result = CUDA_SUCCESS;
-    uint32_t sent = 0;
-    for (uint64_t at = 0; at < weights->bytes && result == CUDA_SUCCESS; at += CUDA_CHUNK_BYTES) {
-        struct CUevent_st *event = events[sent % CUDA_CHUNKS_IN_FLIGHT];
-        const uint64_t left = weights->bytes - at;
-        if (sent >= CUDA_CHUNKS_IN_FLIGHT) {
-            result = driver->event_wait(event);
-        }
-        if (is_cancelled(cancel)) {
-            break;
-        }
-        if (result == CUDA_SUCCESS) {
-            result = driver->copy_in(
-                weights->block.address + at, (const uint8_t *)weights->file + at,
-                left < CUDA_CHUNK_BYTES ? left : CUDA_CHUNK_BYTES, stream);
-        }
-        if (result == CUDA_SUCCESS) {
-            result = driver->event_record(event, stream);
-        }
-        sent++;
-        if (result == CUDA_SUCCESS && !weights->is_mapped &&
-            (sent == CUDA_CHUNKS_IN_FLIGHT || left <= CUDA_CHUNK_BYTES)) {
-            result = map_block(weights);
+    uint64_t at = 0;
+    for (uint32_t i = 0; at < weights->bytes && result == CUDA_SUCCESS; i++) {
+        const struct cuda_piece *piece = &weights->block.pieces[i];
+        const uint64_t end =
+            least(at + cuda_piece_bytes(weights->device, piece->size), weights->bytes);
+        const uint64_t start = at;
+        for (; at < end && result == CUDA_SUCCESS;) {
+            const uint64_t bytes = least(end - at, CUDA_CHUNK_BYTES);
+            if (!weights->is_mapped && flight->all_bytes + bytes > 2 * (uint64_t)CUDA_CHUNK_BYTES) {
+                result = map_block(weights);
+            }
+            if (result == CUDA_SUCCESS) {
+                result = make_way(driver, flight, bytes);
+            }
+            if (is_cancelled(cancel)) {
+                return result;
+            }
+            if (result == CUDA_SUCCESS) {
+                result = send(
+                    driver, flight, piece->address + (at - start),
+                    (const uint8_t *)weights->file + at, bytes);
+            }
+            at += bytes;
         }
     }
-    const int last = driver->stream_wait(stream);
-    return result == CUDA_SUCCESS ? last : result;
+    return result == CUDA_SUCCESS && !weights->is_mapped ? map_block(weights) : result;
 }
 
 enum weft_status cuda_weights_fill(
@@ -176,8 +234,8 @@ enum weft_status cuda_weights_fill(
     struct CUstream_st *stream, const struct cuda_cancel *cancel, struct weft_error *error)
 {
     const struct cuda_driver *driver = weights->device->driver;
-    struct CUevent_st *events[CUDA_CHUNKS_IN_FLIGHT] = {NULL};
-    ASSERT(weights->block.handle == 0 && block->is_open && block->bytes == weights->range_bytes);
+    struct flight flight = {.stream = stream};
+    ASSERT(weights->block.count == 0 && block->bytes == weights->range_bytes);
     weights->block = *block;
     if (weights->file == NULL) {
         const enum weft_status status = register_file(weights, path, error);
@@ -187,14 +245,16 @@ enum weft_status cuda_weights_fill(
     }
     int result = CUDA_SUCCESS;
     for (uint32_t i = 0; i < CUDA_CHUNKS_IN_FLIGHT && result == CUDA_SUCCESS; i++) {
-        result = driver->event_create(&events[i], CUDA_EVENT_UNTIMED);
+        result = driver->event_create(&flight.events[i], CUDA_EVENT_UNTIMED);
     }
     if (result == CUDA_SUCCESS) {
-        result = copy_pieces(weights, stream, events, cancel);
+        result = copy_pieces(weights, &flight, cancel);
+        const int last = driver->stream_wait(stream);
+        result = result == CUDA_SUCCESS ? last : result;
     }
     for (uint32_t i = 0; i < CUDA_CHUNKS_IN_FLIGHT; i++) {
-        if (events[i] != NULL) {
-            (void)driver->event_destroy(events[i]);
+        if (flight.events[i] != NULL) {
+            (void)driver->event_destroy(flight.events[i]);
         }
     }
     if (result == CUDA_SUCCESS && is_cancelled(cancel)) {

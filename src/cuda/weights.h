@@ -17,7 +17,9 @@
 
 #include "cuda/block.h"
 
-enum { CUDA_CHUNK_BYTES = 16 << 20, CUDA_CHUNKS_IN_FLIGHT = 2 };
+/* Copies of so much, and so many of them under way, as long as they are not more bytes than two of
+ * the largest. */
+enum { CUDA_CHUNK_BYTES = 16 << 20, CUDA_CHUNKS_IN_FLIGHT = 8 };
 
 /* Asks whether a load was cancelled. */
 struct cuda_cancel {

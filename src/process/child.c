@@ -476,6 +476,9 @@ static enum weft_status make_cuda(struct child *child, struct weft_error *error)
     cuda.gpu = cuda_gpu_of(child->options->fleet, child->worker, child->options->gpu_count);
     cuda.worker = child->worker;
     cuda.worker_count = child->worker_count;
+    for (uint32_t i = 0; i < child->worker_count; i++) {
+        cuda.memory_bytes += child->options->fleet->workers[child->worker + i].memory_bytes;
+    }
     cuda.keeper = child->keeper;
     cuda.lender = child->lender;
     cuda.lock = &child->lock;

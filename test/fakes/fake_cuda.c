@@ -115,9 +115,9 @@ bool is_pinned(const void *memory, size_t bytes)
 
 static bool is_device(uint64_t address, size_t bytes)
 {
-    const struct range *range = find_range(RANGE_RESERVED, address, bytes);
+    const struct range *range = find_range(RANGE_MAPPED, address, bytes);
     return find_range(RANGE_DEVICE, address, bytes) != NULL ||
-           (range != NULL && range->block != NULL && range->access != 0);
+           (range != NULL && range->access != 0);
 }
 
 bool take_fault(enum fake_cuda_fault fault)
@@ -169,7 +169,7 @@ void fake_cuda_linger(void *handle, uint32_t questions, uint64_t address)
 {
     struct object *stream = check(handle, STREAM, "a long run");
     stream->lingers = questions;
-    stream->uses = find_range(RANGE_RESERVED, address, 1);
+    stream->uses = find_range(RANGE_MAPPED, address, 1);
 }
 
 void fake_cuda_hang(void *stream)

@@ -20,6 +20,7 @@ enum fake_cuda_fault {
     FAKE_OLD_DRIVER,  /* From now on. */
     FAKE_NO_SHARES,   /* The device cannot be split, from now on. */
     FAKE_NO_REGISTER, /* The next host memory cannot be registered. */
+    FAKE_NO_MAP,      /* The next memory cannot be mapped. */
     FAKE_LOST,        /* The device is broken, as by a kernel. */
 };
 

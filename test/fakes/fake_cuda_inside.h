@@ -47,15 +47,21 @@ struct object {
     char name[32]; /* FUNCTION */
 };
 
-enum range_kind { RANGE_NONE, RANGE_DEVICE, RANGE_RESERVED, RANGE_HOST, RANGE_REGISTERED };
+enum range_kind {
+    RANGE_NONE,
+    RANGE_DEVICE,
+    RANGE_RESERVED,
+    RANGE_MAPPED, /* Within one that is reserved. */
+    RANGE_HOST,
+    RANGE_REGISTERED,
+};
 
 struct range {
     enum range_kind kind;
     uint64_t address;
     uint64_t bytes;
-    struct object *block; /* RESERVED: what is mapped there. */
-    uint32_t users;       /* RESERVED: events that stand for kernels which use it. */
-    int access;           /* CUDA_READ, CUDA_READ_WRITE, or 0. */
+    uint32_t users; /* MAPPED: events that stand for kernels which use it. */
+    int access;     /* MAPPED: CUDA_READ, CUDA_READ_WRITE, or 0. */
 };
 
 struct fake {

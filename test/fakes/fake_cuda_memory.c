@@ -153,11 +153,24 @@ int cuMemAddressReserve(
     return leave(result);
 }
 
+/* Something that is mapped, at least in part, within the @bytes at @address. */
+static struct range *find_within(uint64_t address, uint64_t bytes)
+{
+    for (uint32_t i = 0; i < fake.range_end; i++) {
+        struct range *range = &fake.ranges[i];
+        if (range->kind == RANGE_MAPPED && range->address < address + bytes &&
+            address < range->address + range->bytes) {
+            return range;
+        }
+    }
+    return NULL;
+}
+
 int cuMemAddressFree(uint64_t address, size_t bytes)
 {
     const int result = enter("cuMemAddressFree");
     const struct range *range = find_range(RANGE_RESERVED, address, bytes);
-    if (range == NULL || range->bytes != bytes || range->block != NULL) {
+    if (range == NULL || range->bytes != bytes || find_within(address, bytes) != NULL) {
         wrong("cuMemAddressFree of what is mapped, or was not reserved so");
     }
     remove_range(RANGE_RESERVED, address, true, "cuMemAddressFree");
@@ -233,60 +246,72 @@ int cuMemMap(uint64_t address, size_t bytes, size_t offset, void *handle, unsign
 {
     const int result = enter("cuMemMap");
     struct object *block = check(handle, BLOCK, "cuMemMap");
-    struct range *range = find_range(RANGE_RESERVED, address, bytes);
-    if (range == NULL || range->bytes != bytes || offset != 0 || block->bytes != bytes ||
-        flags != 0) {
+    if (find_range(RANGE_RESERVED, address, bytes) == NULL || offset != 0 ||
+        block->bytes != bytes || flags != 0) {
         wrong("cuMemMap with such arguments");
     }
-    if (range->block != NULL) {
+    if (find_within(address, bytes) != NULL) {
         wrong("cuMemMap where something is mapped");
     }
-    if (result != 0) {
-        return leave(result);
+    if (result != 0 || take_fault(FAKE_NO_MAP)) {
+        return leave(result != 0 ? result : 1);
     }
     if (mmap(
             (void *)(uintptr_t)address, bytes, PROT_NONE, MAP_SHARED | MAP_FIXED, block->file, 0) ==
         MAP_FAILED) {
         wrong("this machine maps nothing");
     }
-    range->block = block;
-    range->access = 0;
+    add_range(RANGE_MAPPED, address, bytes)->access = 0;
     return leave(0);
+}
+
+/* What is mapped at @address and behind it, as far as @bytes go: whole, and without gaps. */
+static struct range *next_mapped(uint64_t *address, uint64_t *bytes, const char *what)
+{
+    struct range *range = find_range(RANGE_MAPPED, *address, 1);
+    if (range == NULL || range->address != *address || range->bytes > *bytes) {
+        wrong("%s of what is not mapped so", what);
+    }
+    *address += range->bytes;
+    *bytes -= range->bytes;
+    return range;
 }
 
 int cuMemUnmap(uint64_t address, size_t bytes)
 {
     const int result = enter("cuMemUnmap");
-    struct range *range = find_range(RANGE_RESERVED, address, bytes);
-    if (range == NULL || range->bytes != bytes || range->block == NULL) {
-        wrong("cuMemUnmap of what is not mapped so");
-    }
-    if (range->users > 0) {
-        wrong("cuMemUnmap of what a kernel uses");
+    uint64_t at = address;
+    uint64_t left = bytes;
+    while (left > 0) {
+        struct range *range = next_mapped(&at, &left, "cuMemUnmap");
+        if (range->users > 0) {
+            wrong("cuMemUnmap of what a kernel uses");
+        }
+        range->kind = RANGE_NONE;
     }
     if (mmap(
             (void *)(uintptr_t)address, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
             -1, 0) == MAP_FAILED) {
         wrong("this machine unmaps nothing");
     }
-    range->block = NULL;
-    range->access = 0;
     return leave(result);
 }
 
 int cuMemSetAccess(uint64_t address, size_t bytes, const struct cuda_access *access, size_t count)
 {
     const int result = enter("cuMemSetAccess");
-    struct range *range = find_range(RANGE_RESERVED, address, bytes);
-    if (range == NULL || range->block == NULL || count != 1 ||
-        (access->flags != CUDA_READ_WRITE && access->flags != CUDA_READ) ||
+    uint64_t at = address;
+    uint64_t left = bytes;
+    if (count != 1 || (access->flags != CUDA_READ_WRITE && access->flags != CUDA_READ) ||
         access->where.type != CUDA_ON_DEVICE) {
         wrong("cuMemSetAccess with such arguments");
+    }
+    while (left > 0 && result == 0) {
+        next_mapped(&at, &left, "cuMemSetAccess")->access = access->flags;
     }
     if (result == 0) {
         const int writes = access->flags == CUDA_READ_WRITE ? PROT_WRITE : 0;
         (void)mprotect((void *)(uintptr_t)address, bytes, PROT_READ | writes);
-        range->access = access->flags;
     }
     return leave(result);
 }

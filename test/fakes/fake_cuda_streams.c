@@ -124,8 +124,9 @@ int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t bytes, void *stre
     if (!is_pinned(from, bytes)) {
         wrong("cuMemcpyHtoDAsync from memory that is not pinned");
     }
-    const struct range *range = find_range(RANGE_RESERVED, to, bytes);
-    if (range != NULL && range->access != CUDA_READ_WRITE) {
+    const struct range *range = find_range(RANGE_MAPPED, to, bytes);
+    if (find_range(RANGE_RESERVED, to, 1) != NULL &&
+        (range == NULL || range->access != CUDA_READ_WRITE)) {
         return leave(1);
     }
     fake.copying++;

@@ -198,7 +198,7 @@ static void load(struct model *model, const char *what)
 
 static void drop(struct model *model)
 {
-    const struct cuda_block block = cuda_weights_unmap(&model->weights);
+    struct cuda_block block = cuda_weights_unmap(&model->weights);
     cuda_blocks_give(&blocks, &block);
 }
 

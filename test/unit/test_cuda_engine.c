@@ -6,7 +6,7 @@
  * src/cuda/record.c, src/cuda/held.c, src/cuda/choose.c,
  * src/cuda/keeper.c, src/process/keeper.c, src/engine/task_inputs.c,
  * src/cuda/versions.c, src/cuda/revise.c, src/process/revise.c,
- * src/process/count.c, src/process/still.c
+ * src/process/count.c, src/cuda/ahead.c, src/process/still.c
  */
 #include "cuda/engine.h"
 
@@ -24,7 +24,7 @@
 #include "unit/cuda_fixture.h"
 
 enum { DONE_MAX = 256, TASKS_MAX = 16, MODELS_HERE = 5, MIB = 1 << 20, UNITS = FAKE_UNITS };
-enum { DOUBLE, NEGATE, BIG, MISSING, MANY }; /* Models and workflows. */
+enum { DOUBLE, NEGATE, BIG, MISSING, MANY, MODELS_WITH_PACKAGES = 4 }; /* Models and workflows. */
 
 struct said {
     struct engine_done done;
@@ -640,6 +640,39 @@ static void segments_stay_when_a_model_leaves(ATTR_UNUSED void **state)
     segment = segment_take(BYTES);
     assert_int_equal(segment->key, key);
     segment_give(segment);
+    world_deinit();
+}
+
+/* How many pieces of device memory the engine process can write. */
+static uint32_t count_pieces(void)
+{
+    char path[64];
+    char line[512];
+    uint32_t count = 0;
+    (void)snprintf(path, sizeof(path), "/proc/%d/maps", (int)worker_zero()->child.process);
+    FILE *maps = fopen(path, "r");
+    assert_non_null(maps);
+    while (fgets(line, sizeof(line), maps) != NULL) {
+        count += strstr(line, " rw-s ") != NULL && strstr(line, "memfd:device") != NULL ? 1 : 0;
+    }
+    (void)fclose(maps);
+    return count;
+}
+
+/* Before any model is loaded there is memory for all of them, as far as the worker has any. */
+static void memory_is_there_before_models(ATTR_UNUSED void **state)
+{
+    world_init(0, FAKE_CUDA);
+    uint32_t before = count_pieces();
+    for (uint32_t i = 0; i < 1000 && before < MODELS_WITH_PACKAGES; i++) {
+        uv_sleep(5);
+        before = count_pieces();
+    }
+    assert_int_equal(before, MODELS_WITH_PACKAGES); /* Each has 2 MiB, or less. */
+    load(DOUBLE);
+    assert_int_equal(count_pieces(), before - 1);
+    unload(DOUBLE);
+    assert_int_equal(count_pieces(), before);
     world_deinit();
 }
 
@@ -1569,6 +1602,7 @@ int main(void)
         cmocka_unit_test_teardown(a_run_that_takes_too_long_is_ended, reset),
         cmocka_unit_test_teardown(a_process_that_stands_still_is_replaced, reset),
         cmocka_unit_test_teardown(segments_stay_when_a_model_leaves, reset),
+        cmocka_unit_test_teardown(memory_is_there_before_models, reset),
         cmocka_unit_test_teardown(batches_can_be_cancelled, reset),
         cmocka_unit_test_teardown(a_cancelled_batch_keeps_its_weights_while_it_runs, reset),
         cmocka_unit_test_teardown(a_share_without_memory_is_left_alone, reset),

@@ -10,7 +10,7 @@
 #include "cuda/weights.h"
 #include "unit/cuda_fixture.h"
 
-enum { MIB = 1 << 20, WEIGHTS_BYTES = 40 * MIB };
+enum { MIB = 1 << 20, WEIGHTS_BYTES = 40 * MIB, COPIES = 6, COPIES_MOST = 5 };
 
 static struct cuda_world world;
 static struct cuda_shares shares;
@@ -54,7 +54,7 @@ static void load(void)
 /* They are no longer needed: their memory waits for others. */
 static void drop(void)
 {
-    const struct cuda_block block = cuda_weights_unmap(&weights);
+    struct cuda_block block = cuda_weights_unmap(&weights);
     cuda_blocks_give(&blocks, &block);
 }
 
@@ -164,8 +164,8 @@ static void weights_come_and_go_behind_a_graph(ATTR_UNUSED void **state)
     world.count(&after);
     assert_int_equal(after.blocks, before.blocks); /* The same memory again. */
     assert_int_equal(after.copied_bytes - before.copied_bytes, WEIGHTS_BYTES);
-    assert_int_equal(after.copies - before.copies, 3); /* In pieces, */
-    assert_int_equal(after.copies_most, CUDA_CHUNKS_IN_FLIGHT);
+    assert_int_equal(after.copies - before.copies, COPIES); /* In pieces, */
+    assert_int_equal(after.copies_most, COPIES_MOST);
     assert_int_equal(try(&graph, 5), WEFT_OK);
     cuda_graph_close(&graph);
 }
@@ -186,7 +186,7 @@ static void filled_weights_cannot_be_written(ATTR_UNUSED void **state)
     struct weft_error error;
     void *host;
     must(fill(weights_path(), NULL, &error), &error);
-    const uint64_t staging = weights.block.address;
+    const uint64_t staging = weights.block.pieces[0].address;
     assert_int_equal(world.driver.host_take(&host, 4096, CUDA_HOST_PORTABLE), 0);
     assert_int_not_equal(world.driver.copy_in(weights.address, host, 4096, copies), 0);
     assert_int_equal(world.driver.copy_in(staging, host, 4096, copies), 0);
@@ -260,38 +260,150 @@ static void a_device_without_memory(ATTR_UNUSED void **state)
     world.cause(FAKE_NO_FAULT, 0);
 }
 
-/* Memory waits for a model of its size; for another, as much of it goes first. */
+static struct cuda_block take_block(uint64_t bytes)
+{
+    struct cuda_block block;
+    struct weft_error error;
+    must(cuda_blocks_take(&blocks, bytes, &block, &error), &error);
+    assert_int_equal(block.bytes, bytes);
+    uint64_t all = 0;
+    for (uint32_t i = 0; i < block.count; i++) {
+        assert_true(block.pieces[i].is_open);
+        all += cuda_piece_bytes(&world.device, block.pieces[i].size);
+    }
+    assert_int_equal(all, bytes);
+    return block;
+}
+
+static void give_block(struct cuda_block *block)
+{
+    cuda_block_shut(&world.device, block);
+    cuda_blocks_give(&blocks, block);
+    assert_int_equal(block->count, 0);
+}
+
+static uint32_t count_waiting(void)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < CUDA_PIECE_SIZES; i++) {
+        count += blocks.sizes[i].count;
+    }
+    return count;
+}
+
+/* Memory of a model is that of others of any size, as far as its pieces go. */
 static void memory_comes_again(ATTR_UNUSED void **state)
 {
     struct fake_cuda_counts before;
     struct fake_cuda_counts after;
     struct weft_error error;
+    world.count(&before);
+    struct cuda_block first = take_block(22 * MIB); /* 16 and three times 2. */
+    assert_int_equal(first.count, 4);
+    struct cuda_block second = take_block(34 * MIB); /* Twice 16, and 2. */
+    assert_int_equal(second.count, 3);
+    give_block(&first);
+    give_block(&second);
+    first = take_block(50 * MIB); /* Three times 16, and 2. */
+    second = take_block(6 * MIB);
+    world.count(&after);
+    assert_int_equal(after.blocks - before.blocks, 7); /* What the first two had. */
+    give_block(&first);
+    give_block(&second);
+    first = take_block(126 * MIB);
+    second = take_block(14 * MIB);
+    give_block(&first); /* Seven times 16, and 14 times 2: no eight of one size and what is left. */
+    give_block(&second);
+    world.cause(FAKE_NO_MEMORY, 1); /* What waits goes rather than that a load fails. */
+    first = take_block(128 * MIB);
+    world.cause(FAKE_NO_FAULT, 0);
+    assert_int_equal(count_waiting(), 0);
+    second = take_block(16 * MIB);
+    give_block(&second);
+    world.cause(FAKE_NO_MEMORY, UINT32_MAX); /* And what was taken so far waits if it fails. */
+    assert_int_equal(cuda_blocks_take(&blocks, 18 * MIB, &second, &error), WEFT_NO_MEMORY);
+    world.cause(FAKE_NO_FAULT, 0);
+    assert_int_equal(count_waiting(), 1);
+    give_block(&first);
+    world.count(&after);
+    assert_int_equal(after.device_bytes - before.device_bytes, (128 + 16) * MIB);
+}
+
+/* Eight small pieces are one large; and one large becomes eight, once. */
+static void pieces_stand_in_for_others(ATTR_UNUSED void **state)
+{
+    struct fake_cuda_counts before;
+    struct fake_cuda_counts after;
+    world.count(&before);
+    struct cuda_block large = take_block(128 * MIB);
+    assert_int_equal(large.count, 1);
+    give_block(&large);
+    struct cuda_block small = take_block(2 * MIB); /* 128 = 7 * 16 + 8 * 2 from now on. */
+    assert_int_equal(small.count, 1);
+    world.count(&after);
+    assert_int_equal(after.device_bytes - before.device_bytes, 128 * MIB);
+    assert_int_equal(after.blocks - before.blocks, 1 + 8 + 8);
+    give_block(&small);
+    small = take_block(16 * MIB);
+    large = take_block(112 * MIB); /* Of the rest: six times 16, and eight times 2. */
+    assert_int_equal(large.count, 14);
+    world.count(&before);
+    assert_int_equal(before.blocks, after.blocks); /* Nothing new. */
+    assert_int_equal(before.device_bytes, after.device_bytes);
+    assert_int_equal(count_waiting(), 0);
+    give_block(&small);
+    give_block(&large);
+}
+
+/* As much as models need, or as they may have; and not what others have. */
+static void memory_is_taken_ahead(ATTR_UNUSED void **state)
+{
+    static const uint64_t sizes[] = {22 * MIB, 1 + 32 * MIB, 150 * MIB};
+    struct fake_cuda_counts before;
+    struct fake_cuda_counts after;
     struct cuda_block held[3];
     world.count(&before);
-    for (uint32_t i = 0; i < 3; i++) {
-        must(cuda_blocks_take(&blocks, (i + 1) * 2 * MIB, &held[i], &error), &error);
-        assert_true(held[i].is_open);
+    cuda_blocks_want(&blocks, sizes, 3, /* copies */ 2, /* bytes */ 1024 * MIB);
+    while (cuda_blocks_fill(&blocks)) {
     }
+    world.count(&after);
+    assert_int_equal(after.device_bytes - before.device_bytes, 2 * (22 + 34 + 150) * MIB);
     for (uint32_t i = 0; i < 3; i++) {
-        cuda_block_shut(&world.device, &held[i]);
-        cuda_blocks_give(&blocks, &held[i]);
+        held[i] = take_block(cuda_weights_round(&world.device, sizes[i]));
     }
-    must(cuda_blocks_take(&blocks, 4 * MIB, &held[1], &error), &error); /* There is one. */
-    assert_true(held[1].is_open);
-    world.count(&after);
-    assert_int_equal(after.blocks - before.blocks, 3);
-    assert_int_equal(after.device_bytes - before.device_bytes, 12 * MIB);
-    must(cuda_blocks_take(&blocks, 8 * MIB, &held[0], &error), &error); /* There is none. */
-    world.count(&after);
-    assert_int_equal(after.blocks - before.blocks, 4);
-    assert_int_equal(after.device_bytes - before.device_bytes, 12 * MIB);
-    cuda_blocks_give(&blocks, &held[0]);
-    cuda_blocks_give(&blocks, &held[1]);
-    world.cause(FAKE_NO_MEMORY, 1); /* What waits goes rather than that a load fails. */
-    must(cuda_blocks_take(&blocks, 2 * MIB, &held[1], &error), &error);
+    assert_false(cuda_blocks_fill(&blocks)); /* What is in use counts. */
+    world.count(&before);
+    assert_int_equal(before.blocks, after.blocks);
+    for (uint32_t i = 0; i < 3; i++) {
+        give_block(&held[i]);
+    }
+    cuda_blocks_close(&blocks);
+    cuda_blocks_want(&blocks, sizes, 3, /* copies */ 2, /* bytes */ 206 * MIB); /* Half of it. */
+    while (cuda_blocks_fill(&blocks)) {
+    }
+    world.count(&before);
+    assert_int_equal(after.device_bytes - before.device_bytes, 206 * MIB);
+    cuda_blocks_close(&blocks);
+    cuda_blocks_want(&blocks, sizes, 3, /* copies */ 1, /* bytes */ 1024 * MIB);
+    world.cause(FAKE_NO_MEMORY, UINT32_MAX);
+    assert_false(cuda_blocks_fill(&blocks));
     world.cause(FAKE_NO_FAULT, 0);
-    assert_int_equal(blocks.count, 0);
-    cuda_blocks_give(&blocks, &held[1]);
+    assert_false(cuda_blocks_fill(&blocks)); /* It is not asked for again and again. */
+}
+
+/* What cannot be mapped where the model expects it is not lost. */
+static void weights_that_cannot_be_mapped(ATTR_UNUSED void **state)
+{
+    struct weft_error error;
+    struct cuda_block block = take_block(weights.range_bytes);
+    world.cause(FAKE_NO_MAP, 1);
+    assert_int_equal(
+        cuda_weights_fill(&weights, &block, weights_path(), copies, NULL, &error), WEFT_FAILED);
+    world.cause(FAKE_NO_FAULT, 0);
+    assert_false(weights.is_mapped);
+    drop();
+    load();
+    drop();
 }
 
 static bool is_cancelled(void *context)
@@ -394,6 +506,9 @@ int main(void)
         TEST(a_device_without_memory),
         TEST(a_load_is_cancelled),
         TEST(memory_comes_again),
+        TEST(pieces_stand_in_for_others),
+        TEST(memory_is_taken_ahead),
+        TEST(weights_that_cannot_be_mapped),
         TEST(files_that_are_not_as_they_should),
         TEST(packages_that_are_not),
         TEST(an_output_of_another_size),
