@@ -103,17 +103,43 @@ void cuda_weights_give_up(struct engine_cuda *engine, uint32_t place)
     }
 }
 
+/*
+ * The next place after @after, UINT32_MAX at first, where another worker has the version that is at
+ * @place. UINT32_MAX: there is none.
+ */
+static uint32_t next_twin(const struct engine_cuda *engine, uint32_t place, uint32_t after)
+{
+    const uint32_t step = engine->options.artifacts->count;
+    uint32_t group =
+        after == UINT32_MAX ? cuda_group_at(place) % step : cuda_group_at(after) + step;
+    for (; group < cuda_group_count(engine); group += step) {
+        const uint32_t other = cuda_version_find(engine, group, engine->models[place].version);
+        if (other != UINT32_MAX && other != place) {
+            return other;
+        }
+    }
+    return UINT32_MAX;
+}
+
 /* What one worker has registered serves all. */
 static void borrow_file(struct engine_cuda *engine, uint32_t place)
 {
-    struct cuda_model *model = &engine->models[place];
-    const uint32_t step = engine->options.artifacts->count;
-    for (uint32_t i = cuda_group_at(place) % step; i < cuda_group_count(engine); i += step) {
-        const uint32_t other = cuda_version_find(engine, i, model->version);
-        if (other != UINT32_MAX && other != place) {
-            cuda_weights_borrow_file(&model->weights, &engine->models[other].weights);
-        }
+    uint32_t other = UINT32_MAX;
+    while ((other = next_twin(engine, place, other)) != UINT32_MAX) {
+        cuda_weights_borrow_file(&engine->models[place].weights, &engine->models[other].weights);
     }
+}
+
+/* What has run on one worker runs on all: plans are there, and the rest is the matter of a few
+ * milliseconds, for the first batch. */
+static bool has_tried_twin(const struct engine_cuda *engine, uint32_t place)
+{
+    uint32_t other = UINT32_MAX;
+    bool is_tried = false;
+    while (!is_tried && (other = next_twin(engine, place, other)) != UINT32_MAX) {
+        is_tried = engine->models[other].is_tried;
+    }
+    return is_tried;
 }
 
 static enum weft_status copy_weights(
@@ -146,8 +172,9 @@ static enum weft_status load_model(
     if (model->weights.block.count != 0) {
         return WEFT_OK; /* It was brought before, or left for this load. */
     }
-    model->is_tried =
-        model->is_tried || (!job->is_revision && engine->groups[job->group].was_tried);
+    model->is_tried = model->is_tried ||
+                      (!job->is_revision && engine->groups[job->group].was_tried) ||
+                      has_tried_twin(engine, job->place);
     const enum weft_status status = take_kept(engine, job->place, &block, error);
     if (status == WEFT_OK) {
         model->is_tried = true;

@@ -87,7 +87,7 @@ struct process_keeper {
 /* What a process was seen to use of the processors: still.c. */
 struct process_use {
     uint64_t ticks; /* When it was last looked at. */
-    uint32_t still; /* Since so many looks nothing. */
+    uint32_t still; /* Since so many looks nothing, nor has it reported anything. */
 };
 
 /*

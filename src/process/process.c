@@ -335,6 +335,7 @@ static bool read_reports(struct process_worker *worker)
             return true;
         }
         worker->is_proven = worker->is_proven || received->kind != REPORT_HELLO;
+        worker->use.still = 0;
         process_count_functions(worker, &worker->engine->ran->report);
     }
     if (receipt == CHANNEL_EMPTY) {

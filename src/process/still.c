@@ -3,9 +3,9 @@
  * system.
  *
  * While such a process has batches, it asks the device after them without pause (cuda/run.c), and
- * so uses a processor. One that has used none for several looks in a row, although none of its
- * threads waits for a processor, stands still. Looks are as far apart as the server's own clock
- * says, so that a server that stood still, too, sees no more of them for that.
+ * so uses a processor. One that has used none for several looks in a row, and has reported nothing,
+ * although none of its threads waits for a processor, stands still. Between two looks the server
+ * reads all reports, so that it makes no difference if it stood still itself.
  */
 #include <dirent.h>
 #include <fcntl.h>

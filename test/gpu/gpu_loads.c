@@ -10,13 +10,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/memory.h"
 #include "cuda/weights.h"
 #include "engine/monotonic.h"
 
-enum { LOADS = 7, PINNED_BYTES = 128 << 20, PINNED_COPIES = 8 };
+enum { LOADS = 7, PINNED_BYTES = 128 << 20, PINNED_COPIES = 8, PAUSE_NS = 20000000 };
 
 enum step { STEP_TAKE, STEP_COPY, STEP_ALL, STEP_SHUT, STEP_UNMAP, STEP_GIVE, STEPS };
 
@@ -158,17 +159,55 @@ static void measure_copies(struct cuda_weights *weights)
     must(driver.memory_give(memory), "memory");
 }
 
-/* Loads of the file @path; each has new memory if it @is_new. */
-static void measure_loads(struct cuda_weights *weights, const char *path, bool is_new)
+/* Where memory comes from. */
+enum source {
+    SOURCE_NEW,    /* From the driver. */
+    SOURCE_AHEAD,  /* The same, a while before. */
+    SOURCE_OTHERS, /* From two models of other sizes. */
+    SOURCE_AGAIN,  /* From one of the same size. */
+    SOURCES,
+};
+
+static const char *const sources[SOURCES] = {"new memory", "ahead", "of others", "again"};
+
+/* Let there be memory of @source for @weights. */
+static void prepare(
+    struct cuda_blocks *blocks, const struct cuda_weights *weights, enum source source)
+{
+    const struct timespec pause = {.tv_nsec = PAUSE_NS};
+    if (source != SOURCE_AGAIN) {
+        cuda_blocks_close(blocks);
+    }
+    if (source == SOURCE_AHEAD) {
+        cuda_blocks_want(blocks, &weights->bytes, 1, /* copies */ 1, UINT64_MAX);
+        while (cuda_blocks_fill(blocks)) {
+        }
+    }
+    if (source == SOURCE_OTHERS) {
+        const uint64_t grain = device.grain_bytes;
+        struct cuda_block held[2];
+        struct weft_error error;
+        for (uint32_t i = 0; i < 2; i++) {
+            const uint64_t bytes = (weights->bytes * (i + 2) / 4 / grain + 1) * grain;
+            need(cuda_blocks_take(blocks, bytes, &held[i], &error), &error);
+        }
+        cuda_blocks_give(blocks, &held[0]);
+        cuda_blocks_give(blocks, &held[1]);
+    }
+    if (source != SOURCE_NEW) {
+        (void)nanosleep(&pause, NULL); /* It is cleared meanwhile. */
+    }
+}
+
+/* Loads of the file @path into memory of @source. */
+static void measure_loads(struct cuda_weights *weights, const char *path, enum source source)
 {
     struct cuda_blocks blocks = {.device = &device};
     double steps[STEPS][LOADS];
     double seconds[STEPS];
     load(&blocks, weights, path, seconds);
     for (uint32_t i = 0; i < LOADS; i++) {
-        if (is_new) {
-            cuda_blocks_close(&blocks);
-        }
+        prepare(&blocks, weights, source);
         load(&blocks, weights, path, seconds);
         for (uint32_t k = 0; k < STEPS; k++) {
             steps[k][i] = seconds[k];
@@ -181,7 +220,7 @@ static void measure_loads(struct cuda_weights *weights, const char *path, bool i
     printf(
         "load   %5.0f MB, %-10s %7.3f ms, %.1f GB/s, %.0f %% of pinned: memory %.0f us, copy and "
         "map %.0f (%.0f %% of pinned); afterwards %.0f; unmap %.0f, ready for the next %.0f\n",
-        (double)weights->bytes / 1e6, is_new ? "new memory" : "again", steps[STEP_ALL][0] * 1e3,
+        (double)weights->bytes / 1e6, sources[source], steps[STEP_ALL][0] * 1e3,
         (double)weights->bytes / steps[STEP_ALL][0] / 1e9,
         100 * (double)weights->bytes / steps[STEP_ALL][0] / pinned_rate, steps[STEP_TAKE][0] * 1e6,
         steps[STEP_COPY][0] * 1e6, 100 * (double)weights->bytes / steps[STEP_COPY][0] / pinned_rate,
@@ -196,8 +235,9 @@ static void measure(const char *folder, uint64_t bytes)
     (void)snprintf(path, sizeof(path), "%s/load.%ld", folder, (long)getpid());
     write_file(path, bytes);
     need(cuda_weights_open(&device, bytes, &weights, &error), &error);
-    measure_loads(&weights, path, /* is_new */ true);
-    measure_loads(&weights, path, /* is_new */ false);
+    for (enum source i = 0; i < SOURCES; i++) {
+        measure_loads(&weights, path, i);
+    }
     measure_copies(&weights);
     cuda_weights_close(&weights);
     (void)unlink(path);

@@ -7,8 +7,8 @@
 # Parts: compile (the packages that are not in the bundle), check (the parts of the engine), graphs
 # (what makes them slower, and what it takes to record them), loads (weights of 20 MB to 1 GB, into
 # new memory and into memory that was used), engine (the engine in its process), and those of
-# serve.py: profile, outputs, overhead, beside, cache, shares, more_shares, faults, steady; and
-# mix.py: mix. First, second and third are calls of at most ten minutes each, what is
+# serve.py: profile, outputs, overhead, beside, cache, shares, more_shares, steady; of faults.py:
+# faults, revise; and mix.py: mix. First, second and third are calls of at most ten minutes each, what is
 # wanted most in front; fourth is ten minutes of `steady`. `rest`, which is also what runs if
 # nothing is named, are all parts of the first three calls that have not succeeded yet. `plan` only
 # says how long each part may take.
@@ -26,7 +26,7 @@ cd "$(dirname "$0")" || exit 1
 here=$PWD
 compiled=
 [ -f vit.tgz ] || compiled=compile
-first="$compiled outputs overhead loads engine beside check faults"
+first="$compiled outputs overhead loads engine beside check faults revise"
 second="cache mix shares"
 third="more_shares graphs steady"
 
@@ -48,7 +48,8 @@ usual_of() {
     beside) echo 70 ;;
     cache) echo 190 ;;
     shares | more_shares) echo 270 ;;
-    faults) echo 90 ;;
+    faults) echo 110 ;;
+    revise) echo 60 ;;
     mix) echo 270 ;;
     steady) echo 600 ;;
     *) echo 0 ;;
@@ -205,6 +206,9 @@ for name in $parts; do
     check | graphs | engine) part "$name" "$here/bin/gpu_$name" $nets ;;
     # shellcheck disable=SC2086
     loads) part loads "$here/bin/gpu_loads" "$work" ${LOADS:-20 50 100 200 500 1000} ;;
+    faults | revise)
+        part "$name" python3 "$here/test/gpu/faults.py" "$name" "$here/bin" "$repository"
+        ;;
     mix) part mix python3 "$here/test/gpu/mix.py" "$here/bin" "$repository" "$work/mix" ;;
     shares)
         SHARES=${SHARES:-$rows} part shares python3 "$here/test/gpu/serve.py" shares \

@@ -6,7 +6,7 @@ usage: serve.py PART BIN REPOSITORY
 PART is one of: profile (the document goes to $OUT), outputs (compared with PyTorch's, alone and
 under load), overhead (of the server over a bare graph), beside (requests for a model that is there,
 while others are loaded), cache (more models than there is memory), shares (small and large models
-together; $SHARES names the cases that are wanted, in that order), faults, steady (under load for
+together; $SHARES names the cases that are wanted, in that order), steady (under load for
 $SECONDS_STEADY seconds, or as long as a part of $PART_SECONDS can). REPOSITORY has models that
 prepare.py made. All loads take $SCALE times as long as they usually do. A case that fails is
 named, and the next one goes on; the exit code is 1 then.
@@ -23,7 +23,6 @@ import sys
 import threading
 import time
 import traceback
-import urllib.error
 import urllib.request
 
 BIN = ""
@@ -473,51 +472,6 @@ def steady(repository):
                 f"loads {loads:.0f}; MiB: {memory_of(server)}")  # fmt: skip
             if "failed 0, wrong 0" not in lines[-1]:
                 say("steady", lines[-1])
-
-
-def break_device():
-    """A word that no embedding has."""
-    ids = {"name": "ids", "datatype": "INT64", "shape": [1, 128], "data": [10**7] * 128}
-    request = urllib.request.Request(
-        f"http://{Server.address}/v2/models/bert/infer",
-        data=json.dumps({"inputs": [ids]}).encode(), method="POST",
-    )  # fmt: skip
-    try:
-        urllib.request.urlopen(request, timeout=20).read()
-        say("the device did not break")
-    except urllib.error.HTTPError as error:
-        say("broken:", error.code, error.read()[:200])
-
-
-def faults(repository):
-    settings(repository, seconds=2)
-    kinds = [kind(repository, name, 1) for name in models_of(repository)]
-    with Server(repository) as server:
-        for one in kinds:
-            load(0.2, 0, 1, 0, [one])
-        say("processes", server.children("weft"))
-        for label, name, number in (
-            ("nothing", None, None),
-            ("device broken", "word", None),
-            ("engine killed", "weft-gpu", signal.SIGKILL),
-            ("keeper killed", "weft-keeper", signal.SIGKILL),
-            ("both killed", "weft-keeper weft-gpu", signal.SIGKILL),
-            ("engine stopped", "weft-gpu", signal.SIGSTOP),
-        ):
-            def strike(name=name, number=number):
-                time.sleep(2 * SCALE)
-                if name == "word":
-                    break_device()
-                for one in name.split() if number else []:
-                    for pid, _ in server.children(one)[-1:]:
-                        os.kill(pid, number)
-
-            with Case(label):
-                striker = threading.Thread(target=strike)
-                striker.start()
-                for line in load(7, 200, 64, 1e6, kinds, may_fail=True)[-2:]:
-                    say(f"fault {label:14}", line)
-                striker.join()
 
 
 def main():

@@ -65,7 +65,7 @@ def outputs():
 
 def loads():
     pinned = lines_of("loads", r"^pinned.*: ([\d.]+) GB/s")
-    pattern = r"^load +(\d+) MB, (new memory|again) +([\d.]+) ms, ([\d.]+) GB/s, (\d+) %.*memory " \
+    pattern = r"^load +(\d+) MB, (new memory|ahead|of others|again) +([\d.]+) ms, ([\d.]+) GB/s, (\d+) %.*memory " \
               r"(\d+) us, copy and map (\d+) \((\d+) %"  # fmt: skip
     rows = [(m[1] + " MB", m[2], m[3] + " ms", m[4] + " GB/s", m[5] + " %", m[6] + " us",
              m[8] + " %") for m in lines_of("loads", pattern)]  # fmt: skip
@@ -163,6 +163,15 @@ def faults():
         rows.append((m[1].strip(), f"{m[3]} of {m[2]}", *(gap[0].groups() if gap else ("?",) * 3)))
     table("Faults", ["what happened", "answered well", "failed", "wrong",
                      "longest without an answer, ms"], rows)  # fmt: skip
+    rows = []
+    for m in lines_of("revise", r"^revise (.{8}) http all +" + HTTP):
+        gap = lines_of("revise", rf"^revise {re.escape(m[1])} http failed (\d+), wrong (\d+), "
+                                 r"longest without an answer (\d+) ms")  # fmt: skip
+        took = lines_of("revise", rf"^revised {re.escape(m[1].strip())} .* after (\d+) ms")
+        rows.append((m[1].strip(), took[0][1] if took else "", f"{m[3]} of {m[2]}", ms(m[6]),
+                     ms(m[7]), *(gap[0].groups() if gap else ("?",) * 3)))  # fmt: skip
+    table("New versions, ms", ["of", "it took", "answered well", "p50", "p99", "failed", "wrong",
+                               "longest without an answer"], rows)  # fmt: skip
 
 
 def steady():

@@ -659,20 +659,24 @@ static uint32_t count_pieces(void)
     return count;
 }
 
+static void await_pieces(uint32_t count)
+{
+    for (uint32_t i = 0; i < 2000 && count_pieces() != count; i++) {
+        uv_sleep(5);
+    }
+    assert_int_equal(count_pieces(), count);
+}
+
 /* Before any model is loaded there is memory for all of them, as far as the worker has any. */
 static void memory_is_there_before_models(ATTR_UNUSED void **state)
 {
     world_init(0, FAKE_CUDA);
-    uint32_t before = count_pieces();
-    for (uint32_t i = 0; i < 1000 && before < MODELS_WITH_PACKAGES; i++) {
-        uv_sleep(5);
-        before = count_pieces();
-    }
-    assert_int_equal(before, MODELS_WITH_PACKAGES); /* Each has 2 MiB, or less. */
+    await_pieces(MODELS_WITH_PACKAGES); /* Each has 2 MiB, or less. */
     load(DOUBLE);
-    assert_int_equal(count_pieces(), before - 1);
+    await_pieces(
+        MODELS_WITH_PACKAGES - 1); /* It cannot be written any more, once it is reported. */
     unload(DOUBLE);
-    assert_int_equal(count_pieces(), before);
+    await_pieces(MODELS_WITH_PACKAGES);
     world_deinit();
 }
 
@@ -1181,6 +1185,23 @@ static void workers_of_a_broken_gpu_go_on(ATTR_UNUSED void **state)
     world_deinit();
 }
 
+/* What has run on one worker of a GPU is not tried on another: its load waits for no recording. */
+static void a_model_is_tried_on_one_worker(ATTR_UNUSED void **state)
+{
+    workers_of_gpu = 2;
+    set_files();
+    world_init(0, FAKE_CUDA);
+    load_on(0, DOUBLE);
+    close_gate();
+    load_on(1, DOUBLE);
+    open_gate();
+    launch_worker = 1;
+    run(1, DOUBLE, 3, 2, 1);
+    launch_worker = 0;
+    assert_int_equal(world.ended, 0);
+    world_deinit();
+}
+
 /* What runs without end on one worker keeps no other from its own units. */
 static void workers_of_a_gpu_keep_to_their_parts(ATTR_UNUSED void **state)
 {
@@ -1622,6 +1643,7 @@ int main(void)
         cmocka_unit_test_teardown(a_gpu_can_be_cut_into_workers, reset),
         cmocka_unit_test_teardown(workers_of_a_broken_gpu_go_on, reset),
         cmocka_unit_test_teardown(workers_of_a_gpu_keep_to_their_parts, reset),
+        cmocka_unit_test_teardown(a_model_is_tried_on_one_worker, reset),
         cmocka_unit_test_teardown(versions_come_and_go_beside_what_runs, reset),
         cmocka_unit_test_teardown(versions_are_tried_beside_streams, reset),
         cmocka_unit_test_teardown(a_job_ends_on_the_version_it_began_with, reset),
