@@ -1,10 +1,5 @@
-/*
- * ahead.c - memory for weights that is taken before a model needs it.
- *
- * How much: what all models need together, on each worker, within what workers may have for models.
- * By the thread that loads, while it has nothing else to do: a manifest is read or a piece is taken
- * at a time. A model that comes before all are there takes what it lacks.
- */
+#include "cuda/ahead.h"
+
 #include <limits.h>
 
 #include "base/memory.h"

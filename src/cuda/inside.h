@@ -20,6 +20,7 @@
 #include <stdatomic.h>
 
 #include "base/limits.h"
+#include "cuda/ahead.h"
 #include "cuda/engine.h"
 #include "cuda/graph.h"
 #include "cuda/keeper.h"
@@ -127,13 +128,6 @@ struct cuda_job {
     atomic_bool is_cancelled;          /* Of a load. */
 };
 
-/* Models whose sizes are known: ahead.c. */
-struct cuda_ahead {
-    uint32_t read; /* So many manifests; */
-    uint32_t count;
-    uint64_t *sizes; /* and what those said that could be. */
-};
-
 struct engine_cuda {
     struct engine base;
     struct engine_cuda_options options;
@@ -189,9 +183,6 @@ void cuda_add_job(struct engine_cuda *engine, const struct cuda_job *job);
 
 /* load.c: the thread that loads; @engine is a struct engine_cuda. */
 void *cuda_loader_main(void *engine);
-
-/* ahead.c: take some memory ahead. False if there is nothing left to do. By the loading thread. */
-bool cuda_ahead_step(struct engine_cuda *engine);
 
 /* record.c: the thread that records; the same. */
 void *cuda_recorder_main(void *engine);

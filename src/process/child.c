@@ -586,29 +586,3 @@ void process_child_be(
     }
     be_engine(options, FORK_FILE_FIRST, argument->worker);
 }
-
-static void run(const void *context, const void *argument)
-{
-    process_child_be(context, argument);
-}
-
-/* libtorch takes a third of a second to open: once, in the server. */
-static void prepare(const void *context)
-{
-    const struct process_child_options *options = context;
-    if (options->cuda != NULL) {
-        engine_cuda_warm(options->cuda->torch);
-    }
-}
-
-struct fork_options process_fork_options(const struct process_child_options *options)
-{
-    return (struct fork_options){
-        .run = run,
-        .prepare = prepare,
-        .context = options,
-        .name = "weft-engine",
-        .printed = "engine printed",
-        .key = "process",
-    };
-}

@@ -4,7 +4,6 @@
  *     process.c          operations of the host, reports of the processes
  *     worker.c   a process comes, ends and is replaced
  *     keeper.c   what keeps the weights of a GPU comes and is replaced
- *     still.c    a process on a GPU that does nothing is recognised
  *     batch.c    a batch is sent whole or, under suspicion, task by task
  *     short.h    what makes the way there and back short
  */
@@ -17,6 +16,7 @@
 #include "engine/lender.h"
 #include "process/process.h"
 #include "process/short.h"
+#include "process/still.h"
 #include "process/wire.h"
 
 enum { PROCESS_RESTORES_MAX = 2 }; /* Processes that may end over the same model. */
@@ -84,12 +84,6 @@ struct process_keeper {
     int64_t started_ns;
 };
 
-/* What a process was seen to use of the processors: still.c. */
-struct process_use {
-    uint64_t ticks; /* When it was last looked at. */
-    uint32_t still; /* Since so many looks nothing, nor has it reported anything. */
-};
-
 /*
  * A worker with its process. Workers on one GPU have one process, that of the first of them: it has
  * everything here, and the others have nothing.
@@ -111,7 +105,6 @@ struct process_worker {
     uv_timer_t *retry; /* The same; runs while another process is to be made later. */
     bool is_retrying;
     int64_t started_ns;
-    bool is_proven;           /* It has reported something. */
     struct process_use use;   /* Of a process on a GPU, while it has batches. */
     uint32_t failures;        /* Processes that ended soon after they began, in a row. */
     uint32_t restoring;       /* Models that are. */
@@ -227,17 +220,11 @@ void process_worker_close(struct process_worker *worker);
 
 /* keeper.c */
 
-/*
- * A socket to the keeper of @worker, for its engine process: made, with the keeper, if need be. -1
- * if there is none. The caller owns it.
- */
+/* A socket, the caller's, to the keeper of @worker, which is made if need be. -1: there is none. */
 int process_keeper_attach(struct process_worker *worker);
 
 /* End it. */
 void process_keeper_close(struct process_worker *worker);
-
-/* still.c: whether the process of @worker, on a GPU, stands still. To be asked at each look. */
-bool process_is_still(struct process_worker *worker);
 
 /* batch.c */
 

@@ -299,24 +299,20 @@ static bool on_report(struct process_worker *worker, struct received *received)
     return false;
 }
 
-/*
- * The process is ending: it has lost its GPU, or gave up a run there. If that was of one task, it
- * need not be found.
- */
+/* The process is ending: it has lost its GPU, or gave up a run there, maybe of one task. */
 static void on_lost(struct process_worker *worker, const struct received *received)
 {
     struct packet_reader reader;
     struct process_report report;
     reader_init(&reader, received);
     reader_take(&reader, &report, sizeof(report));
-    struct process_batch *batch =
-        received->kind == REPORT_HUNG && !reader.is_bad ? find_batch(worker, report.number) : NULL;
+    const bool is_hung = received->kind == REPORT_HUNG && !reader.is_bad;
+    struct process_batch *batch = is_hung ? find_batch(worker, report.number) : NULL;
     if (batch != NULL && batch->state == BATCH_SENT) {
         batch->is_late = batch->batch.task_count == 1;
     }
     worker->engine->counts.crashes++;
-    process_worker_lost(
-        worker, received->kind == REPORT_HUNG ? "gave up a run that did not end" : "lost its GPU");
+    process_worker_lost(worker, is_hung ? "gave up a run that did not end" : "lost its GPU");
 }
 
 /* Act on all reports that have come. False if the process is gone. */
@@ -334,8 +330,7 @@ static bool read_reports(struct process_worker *worker)
             process_worker_ended(worker, "sent nonsense, and was ended");
             return true;
         }
-        worker->is_proven = worker->is_proven || received->kind != REPORT_HELLO;
-        worker->use.still = 0;
+        process_still_heard(worker, received->kind);
         process_count_functions(worker, &worker->engine->ran->report);
     }
     if (receipt == CHANNEL_EMPTY) {

@@ -1,12 +1,5 @@
-/*
- * still.c - an engine process on a GPU that stands still: it was stopped, or is stuck in the
- * system.
- *
- * While such a process has batches, it asks the device after them without pause (cuda/run.c), and
- * so uses a processor. One that has used none for several looks in a row, and has reported nothing,
- * although none of its threads waits for a processor, stands still. Between two looks the server
- * reads all reports, so that it makes no difference if it stood still itself.
- */
+#include "process/still.h"
+
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -82,10 +75,16 @@ static bool has_batches(const struct process_worker *worker)
     return batch != NULL;
 }
 
+void process_still_heard(struct process_worker *worker, uint32_t kind)
+{
+    worker->use.is_proven = worker->use.is_proven || kind != REPORT_HELLO;
+    worker->use.still = 0;
+}
+
 bool process_is_still(struct process_worker *worker)
 {
     struct process_use *use = &worker->use;
-    if (worker->engine->fleet->workers[worker->number].sharing != SHARES_SM || !worker->is_proven ||
+    if (worker->engine->fleet->workers[worker->number].sharing != SHARES_SM || !use->is_proven ||
         !has_batches(worker)) {
         use->still = 0;
         return false;

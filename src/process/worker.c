@@ -215,8 +215,7 @@ enum weft_status process_worker_start(struct process_worker *worker, struct weft
     worker->is_up = true;
     worker->function_starts = 0;
     worker->function_crashes = 0;
-    worker->is_proven = false;
-    worker->use = (struct process_use){.ticks = 0};
+    worker->use = (struct process_use){.is_proven = false};
     worker->started_ns = process_now_ns(engine);
     watch_socket(worker);
     greet(worker, ends);

@@ -7,6 +7,7 @@ PART is faults, or revise (new versions of models come). As serve.py otherwise.
 """
 
 import glob
+import hashlib
 import json
 import os
 import shutil
@@ -43,17 +44,22 @@ def break_device():
 
 
 def make_hang(repository, folder):
-    """A model whose kernel does not end if a row begins with 777; on the fakes theirs does so."""
+    """A model whose kernel does not end over a row with 777; with the fakes it is theirs."""
     objects = glob.glob(f"{folder_of(repository, models_of(repository)[0])}/*/*.so")
+    package = os.path.realpath(objects[0] if "WEFT_CUDA" in os.environ else f"{serve.BIN}/hang.so")
     os.makedirs(f"{folder}/one")
-    os.symlink(os.path.realpath(objects[0]) if "WEFT_CUDA" in os.environ else f"{serve.BIN}/hang.so",
-               f"{folder}/one/package.so")  # fmt: skip
+    shutil.copy(package, f"{folder}/one/package.so")
     with open(f"{folder}/weights.bin", "wb") as file:
         file.write(struct.pack("<f", 2) + bytes(4092))
     with open(f"{folder}/manifest", "w", encoding="utf-8") as file:
-        file.write("weft-cuda 1\nweights weights.bin 4096\nconstant layer.scale 0 4 FP32 1 1 1\n"
+        file.write("weft-cuda 1\nweights weights.bin 4096\n"
+                   "constant layer.scale 0 4 FP32 1 1 1\n"
                    "constant layer.shift 256 4 FP32 0\ninput x FP32 1 4\noutput y FP32 1 4\n"
                    "package 1 one\n")  # fmt: skip
+    with open(f"{folder}/one/package.so", "rb") as file:
+        digest = hashlib.sha256(file.read()).hexdigest()
+    with open(f"{folder}/sha256", "w", encoding="utf-8") as file:
+        file.write(f"{digest}  one/package.so\n")
 
 
 def ask_hang(first):

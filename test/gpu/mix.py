@@ -27,7 +27,7 @@ from mix_models import (  # noqa: E402
 from serve import folder_of, load, say  # noqa: E402
 
 MEMORY = 14 * WORKERS  # GB.
-SECONDS = 9
+SECONDS = 15
 PAGE = 4096
 GB = float(os.environ.get("GB", "1e9"))  # Less on a device that has not so many.
 

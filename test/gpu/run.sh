@@ -8,10 +8,10 @@
 # (what makes them slower, and what it takes to record them), loads (weights of 20 MB to 1 GB, into
 # new memory and into memory that was used), engine (the engine in its process), and those of
 # serve.py: profile, outputs, overhead, beside, cache, shares, more_shares, steady; of faults.py:
-# faults, revise; and mix.py: mix. First, second and third are calls of at most ten minutes each, what is
-# wanted most in front; fourth is ten minutes of `steady`. `rest`, which is also what runs if
-# nothing is named, are all parts of the first three calls that have not succeeded yet. `plan` only
-# says how long each part may take.
+# faults, revise; and mix.py: mix. First, second and third are calls of at most ten minutes each,
+# what is wanted most in front; fourth is ten minutes of `steady`. `rest`, which is also what runs
+# if nothing is named, are all parts of the first three calls that have not succeeded yet. `plan`
+# only says how long each part may take.
 #
 # A call ends in time: each part is ended at its limit, or when the call has to end; one for which
 # there is not time enough is left out, and named at the end; `steady` takes what is left. Models

@@ -65,8 +65,8 @@ def outputs():
 
 def loads():
     pinned = lines_of("loads", r"^pinned.*: ([\d.]+) GB/s")
-    pattern = r"^load +(\d+) MB, (new memory|ahead|of others|again) +([\d.]+) ms, ([\d.]+) GB/s, (\d+) %.*memory " \
-              r"(\d+) us, copy and map (\d+) \((\d+) %"  # fmt: skip
+    pattern = r"^load +(\d+) MB, (new memory|ahead|of others|again) +([\d.]+) ms, " \
+              r"([\d.]+) GB/s, (\d+) %.*memory (\d+) us, copy and map (\d+) \((\d+) %"  # fmt: skip
     rows = [(m[1] + " MB", m[2], m[3] + " ms", m[4] + " GB/s", m[5] + " %", m[6] + " us",
              m[8] + " %") for m in lines_of("loads", pattern)]  # fmt: skip
     table("Loads", ["weights", "memory", "load", "rate", "of pinned copies (aim 95 %)",
