@@ -15,7 +15,7 @@
 enum { ROUNDS = 5, POLICIES = 8 };
 
 /* What one run did, and how fast. */
-struct pace {
+struct speed {
     double tasks_per_s;
     double decisions_per_task;
     double events_per_task;
@@ -52,7 +52,7 @@ static void share(struct ten_tasks *ten)
     }
 }
 
-static struct pace run(
+static struct speed run(
     uint32_t workers, uint64_t jobs, const char *policy, bool shares, bool is_timed)
 {
     struct ten_tasks ten;
@@ -71,7 +71,7 @@ static struct pace run(
     sim_report(sim, &report);
     sim_destroy(sim);
     ten_tasks_close(&ten);
-    return (struct pace){
+    return (struct speed){
         .tasks_per_s = (double)report.tasks / taken,
         .decisions_per_task = (double)counters.decisions / (double)report.tasks,
         .events_per_task = (double)counters.steps / (double)report.tasks,
@@ -83,13 +83,14 @@ static struct pace run(
 static void measure(
     uint32_t workers, uint64_t jobs, bool shares, const char *const *policies, uint32_t count)
 {
-    struct pace best[POLICIES] = {{0}};
-    struct pace timed[POLICIES] = {{0}};
+    struct speed best[POLICIES] = {{0}};
+    struct speed timed[POLICIES] = {{0}};
     for (uint32_t round = 0; round < ROUNDS; round++) {
         for (uint32_t i = 0; i < count; i++) {
-            const struct pace pace = run(workers, jobs, policies[i], shares, /* is_timed */ false);
-            const struct pace watched = run(workers, jobs, policies[i], shares, true);
-            best[i] = pace.tasks_per_s > best[i].tasks_per_s ? pace : best[i];
+            const struct speed plain =
+                run(workers, jobs, policies[i], shares, /* is_timed */ false);
+            const struct speed watched = run(workers, jobs, policies[i], shares, true);
+            best[i] = plain.tasks_per_s > best[i].tasks_per_s ? plain : best[i];
             if (round == 0 || watched.decision_p99_ns < timed[i].decision_p99_ns) {
                 timed[i] = watched;
             }
