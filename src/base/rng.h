@@ -25,6 +25,7 @@ enum rng_purpose {
     RNG_ITEMS,
     RNG_TEST,
     RNG_PATIENCE,
+    RNG_PACE,
 };
 
 struct rng {

@@ -11,6 +11,7 @@
 #include "document/cluster_document.h"
 #include "document/fault_document.h"
 #include "document/mixture_document.h"
+#include "document/pace_document.h"
 #include "document/path.h"
 #include "document/policy_document.h"
 #include "document/scenario_check.h"
@@ -445,6 +446,9 @@ const struct field scenario_fields[] = {
      .help = "run times of every config of every model differ from the profile by a factor that "
              "is drawn uniformly once per run, up to this share up or down; policies know only the "
              "profile. Simulated only"},
+    {"pace", .read = pace_read, .write = pace_write, .form = "`{every, factors}`",
+     .help = "how fast machines are as time goes on: see below. Simulated only",
+     .left_out = "always the same"},
     {"deputies", FIELD_FLAG(struct scenario, has_deputies),
      .help = "clients give their requests keys and ask again when they lose their owner; owners "
              "tell a deputy of every request. Simulated only: servers of a cluster always do"},

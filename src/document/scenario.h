@@ -22,6 +22,7 @@
 #include "model/catalogue.h"
 #include "model/fault.h"
 #include "model/fleet.h"
+#include "model/pace.h"
 #include "policy/compose.h"
 #include "profile/profile.h"
 
@@ -47,6 +48,7 @@ struct scenario {
     struct settings_rows rows;
     double noise;         /* Run times vary uniformly by this fraction up and down. */
     double profile_error; /* How far the profile may be from the truth. */
+    struct pace pace;     /* Of every machine; its factors are in the arena. */
     uint64_t jobs;        /* How many arrive. */
     bool has_deputies;    /* Requests survive their owners: node/keys.h. */
     bool is_asked_twice;  /* With deputies: some clients ask once more for what they have. */

@@ -5,6 +5,7 @@
 #include "document/fault_document.h"
 #include "document/mixture_document.h"
 #include "document/network_document.h"
+#include "document/pace_document.h"
 #include "document/ports.h"
 #include "document/profile_document.h"
 #include "document/scenario.h"
@@ -27,6 +28,7 @@ const struct document_table document_tables[] = {
     {"network", network_fields},
     {"background", network_background_fields},
     {"scenario", scenario_fields},
+    {"pace", pace_fields},
     {"fault", fault_fields},
     {"random", fault_random_fields},
     {"arrivals", arrivals_fields},

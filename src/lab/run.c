@@ -194,6 +194,7 @@ bool run_simulate(
         .row_cache_ns = scenario->rows.cache_ns,
         .noise = scenario->noise,
         .profile_error = scenario->profile_error,
+        .pace = scenario->pace,
         .has_deputies = scenario->has_deputies,
         .is_asked_twice = scenario->is_asked_twice,
         .fault_count = scenario->fault_count,

@@ -217,7 +217,9 @@ static bool plain_setting(struct scenario *scenario, uint32_t index)
     case 0:
         scenario->noise = 0;
         scenario->profile_error = 0;
-        is_changed = before.noise > 0 || before.profile_error > 0 || before.truth != NULL;
+        scenario->pace.count = 0;
+        is_changed = before.noise > 0 || before.profile_error > 0 || before.truth != NULL ||
+                     before.pace.count > 0;
         profile_destroy(scenario->truth);
         scenario->truth = NULL;
         return is_changed;

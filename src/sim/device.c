@@ -183,7 +183,9 @@ static int64_t draw_run_ns(
 {
     struct rng *rng = &sim->workers[worker].rng;
     const double run_ns = profile_draw_ns(estimate, sim->options.noise, rng) * factor;
-    const double slow_ns = run_ns * faults_slowness(sim, worker);
+    const double pace =
+        pace_at(&sim->options.pace, sim->options.seed, node_of(sim, worker), sim->now_ns);
+    const double slow_ns = run_ns * pace * faults_slowness(sim, worker);
     return slow_ns < (double)DURATION_NS_MAX ? (int64_t)slow_ns : DURATION_NS_MAX;
 }
 

@@ -14,6 +14,7 @@
 
 #include "model/arrivals.h"
 #include "model/fault.h"
+#include "model/pace.h"
 #include "node/node.h"
 #include "trace/summary.h"
 
@@ -37,6 +38,7 @@ struct sim_options {
     int64_t solve_ns;              /* How long a search of a policy takes; 0: 10 ms. */
     double noise;                  /* Run times vary uniformly by this fraction up and down. */
     double profile_error; /* Run times of each config are off by a factor within this fraction. */
+    struct pace pace;     /* Of every machine. */
     uint32_t fault_count;
     const struct fault *faults;
     uint32_t fault_random_count;

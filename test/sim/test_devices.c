@@ -496,6 +496,73 @@ static void some_requests_are_more_work_than_others(ATTR_UNUSED void **state)
     stage_close(&stage);
 }
 
+static double factors[] = {1, 2, 4};
+
+static void begin_with_pace(struct stage *stage, uint64_t seed)
+{
+    stage->options.seed = seed;
+    stage->options.pace = (struct pace){.every_ns = MS(100), .count = 3, .factors = factors};
+    begin(stage);
+}
+
+/* What the run of @workflow took that began in piece @nth of the pace. */
+static double factor_of(uint32_t workflow, uint32_t nth)
+{
+    return (double)find(RECORD_ENDED, workflow, nth)->value / (double)MS(10);
+}
+
+/* All workers of a machine at once, one factor after the other, again and again. */
+static void a_machine_runs_at_its_pace(ATTR_UNUSED void **state)
+{
+    struct stage stage;
+    open_machine(&stage, 2, &(struct fleet_worker){0});
+    const uint32_t a = add_workflow(&stage, "a", 0, 0, MS(10));
+    const uint32_t b = add_workflow(&stage, "b", 0, 0, MS(10));
+    begin_with_pace(&stage, 1);
+    for (uint32_t i = 0; i < 4; i++) {
+        stage_request(&stage, MS(100.0 * i), 0, a);
+        stage_request(&stage, MS(100.0 * i + 40), 0, b);
+    }
+    end(&stage);
+    uint32_t first = 0;
+    while (factors[first] != factor_of(a, 0)) {
+        first++;
+        assert_true(first < 3);
+    }
+    for (uint32_t i = 0; i < 4; i++) {
+        assert_true(factor_of(a, i) == factors[(first + i) % 3]);
+        assert_true(factor_of(b, i) == factors[(first + i) % 3]);
+    }
+    stage_close(&stage);
+}
+
+/* Machines are not slow together, and seeds differ. */
+static void where_a_pace_begins_is_drawn(ATTR_UNUSED void **state)
+{
+    enum { SEEDS = 64 };
+    uint32_t differs = 0;
+    bool is_seen[3] = {false};
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        struct stage stage;
+        stage_open(&stage, /* node_count */ 2, MB(1000));
+        const uint32_t a = add_workflow(&stage, "a", 0, 0, MS(10));
+        const uint32_t b = add_workflow(&stage, "b", 0, 0, MS(10));
+        hand_worker[a] = 0;
+        hand_worker[b] = 1;
+        begin_with_pace(&stage, seed);
+        stage_request(&stage, 0, 0, a);
+        stage_request(&stage, 0, 1, b);
+        end(&stage);
+        differs += factor_of(a, 0) != factor_of(b, 0) ? 1 : 0;
+        for (uint32_t i = 0; i < 3; i++) {
+            is_seen[i] = is_seen[i] || factor_of(a, 0) == factors[i];
+        }
+        stage_close(&stage);
+    }
+    assert_in_range(differs, SEEDS / 3, SEEDS - 1);
+    assert_true(is_seen[0] && is_seen[1] && is_seen[2]);
+}
+
 static void without_interference_they_do_not(ATTR_UNUSED void **state)
 {
     struct stage stage;
@@ -690,6 +757,8 @@ int main(void)
         cmocka_unit_test(a_load_keeps_a_processor_busy),
         cmocka_unit_test(a_load_that_is_lost_keeps_no_processor_busy),
         cmocka_unit_test(some_requests_are_more_work_than_others),
+        cmocka_unit_test(a_machine_runs_at_its_pace),
+        cmocka_unit_test(where_a_pace_begins_is_drawn),
         cmocka_unit_test(without_interference_they_do_not),
         cmocka_unit_test(a_run_that_ends_sooner_than_it_was_told_ends_once),
         cmocka_unit_test(units_of_processors_slow_others_by_their_number),

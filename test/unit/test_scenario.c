@@ -1,5 +1,6 @@
 /*
- * Covers: src/document/policy_document.c, src/document/scenario_check.c, src/profile/builtin.c
+ * Covers: src/document/pace_document.c, src/document/policy_document.c,
+ * src/document/scenario_check.c, src/profile/builtin.c
  */
 #include "document/scenario.h"
 
@@ -45,6 +46,7 @@ static void what_is_not_said_has_a_default(ATTR_UNUSED void **state)
     assert_int_equal(scenario->rows.load_ns, 10000000);
     assert_int_equal(scenario->rows.cache_ns, 100000000);
     assert_true(scenario->noise == 0);
+    assert_int_equal(scenario->pace.count, 0);
     assert_true(scenario->warmup == 0.1);
     assert_int_equal(scenario->jobs, 1000);
     assert_int_equal(scenario->seed_count, 1);
@@ -83,6 +85,39 @@ static void everything_can_be_said(ATTR_UNUSED void **state)
     assert_int_equal(scenario->faults[1].at_ns, 3000000000);
     assert_int_equal(scenario->faults[2].kind, FAULT_DRAIN);
     scenario_destroy(scenario);
+}
+
+static void a_pace_is_a_list_of_factors(ATTR_UNUSED void **state)
+{
+    struct scenario *scenario =
+        read_good(SMALL RATE "pace: {every: 20ms, factors: [1, 1.5, 0.9]}\n");
+
+    assert_int_equal(scenario->pace.every_ns, 20000000);
+    assert_int_equal(scenario->pace.count, 3);
+    assert_true(scenario->pace.factors[1] == 1.5 && scenario->pace.factors[2] == 0.9);
+    scenario_destroy(scenario);
+}
+
+static void expect_bad_pace(const char *pace, const char *cause)
+{
+    char text[sizeof(SMALL RATE) + 128];
+    (void)snprintf(text, sizeof(text), SMALL RATE "pace: %s\n", pace);
+    struct tree *tree = parsed(text);
+    struct scenario *scenario = NULL;
+    struct weft_error error = {0};
+
+    assert_int_equal(scenario_read(tree->root, &scenario, &error), WEFT_INVALID);
+    assert_non_null(strstr(error.message, cause));
+    tree_destroy(tree);
+}
+
+static void a_pace_that_makes_no_sense_is_refused(ATTR_UNUSED void **state)
+{
+    expect_bad_pace("{factors: [1]}", "'every' is missing");
+    expect_bad_pace("{every: 20ms}", "'factors' is missing");
+    expect_bad_pace("{every: 0ms, factors: [1]}", "between 1ms and 240h");
+    expect_bad_pace("{every: 20ms, factors: []}", "'factors' wants 1 to 4096 numbers");
+    expect_bad_pace("{every: 20ms, factors: [1, 0]}", "between 0.01 and 100");
 }
 
 static void random_faults_stand_among_the_others(ATTR_UNUSED void **state)
@@ -308,6 +343,8 @@ int main(void)
         cmocka_unit_test(what_is_not_said_has_a_default),
         cmocka_unit_test(random_faults_stand_among_the_others),
         cmocka_unit_test(everything_can_be_said),
+        cmocka_unit_test(a_pace_is_a_list_of_factors),
+        cmocka_unit_test(a_pace_that_makes_no_sense_is_refused),
         cmocka_unit_test(what_is_built_in_is_in_no_profile),
         cmocka_unit_test(a_list_of_arrivals_counts_the_jobs),
         cmocka_unit_test(policies_come_as_text_or_mapping),
