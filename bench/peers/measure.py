@@ -58,7 +58,8 @@ class Run:
 
     def __init__(self, place, group, options):
         self.place, self.group, self.options = place, group, options
-        self.servers, self.requests, self.models, self.missing = [], {}, {}, {}
+        self.servers, self.requests, self.rehearsed, self.missing = [], {}, {}, {}
+        self.asked = []  # Slices without a prediction yet: row, arm, times, names.
         self.capacity = None
 
     def log(self, arm):
@@ -85,7 +86,7 @@ class Run:
                 raise Missing(f"it answers {name} otherwise: {found}")
         self.warm(server)
         if alone:
-            self.models[arm] = predict.prepare(
+            self.rehearsed[arm] = predict.Rehearsed(
                 self.place, alone, server, requests, self.options.lengths
             )
         server.tree.pause()
@@ -150,32 +151,40 @@ class Run:
         if group.deadline_ms:
             found["goodput"] = found["in_time_share"] * len(times) / seconds / self.capacity
         found |= cache_figures(counters, cache_counters(server), names)
-        return meter, found | self.prediction(arm, times, names)
+        if arm in self.rehearsed:
+            self.asked.append((found, arm, times, names))
+        return meter, found
 
-    def prediction(self, arm, times, names):
-        """What the simulator expects of these requests, if @arm is Weft's."""
-        if arm not in self.models:
-            return {}
-        is_zoo = arm.work in ("all", "four")
-        asked = [predict.simple_of(self.requests[arm], name) for name in names]
-        arrivals = predict.Arrivals(times, asked, groups.ZOO_ROWS if is_zoo else 1)
-        return predict.predict(self.place, self.models[arm], arrivals, self.group.deadline_ms)
+    def predict(self, cycle):
+        """Add to the slices of @cycle what the simulator expects of their requests."""
+        models = {arm: rehearsed.model(cycle) for arm, rehearsed in self.rehearsed.items()}
+        for found, arm, times, names in self.asked:
+            is_zoo = arm.work in ("all", "four")
+            asked = [predict.simple_of(self.requests[arm], name) for name in names]
+            arrivals = predict.Arrivals(times, asked, groups.ZOO_ROWS if is_zoo else 1)
+            found |= predict.predict(self.place, models[arm], arrivals, self.group.deadline_ms)
+            if found.get("predicted_mean_ms"):
+                say(f"{found['case']}: {found['arm']}: mean {found['mean_ms']:.1f}, predicted "
+                    f"{found['predicted_mean_ms']:.1f}")  # fmt: skip
+        self.asked = []
 
     def slice(self, server, case, cycle):
         server.tree.resume()
         if case.connections:
             meter, found = self.closed(server, case)
         else:
+            if server.arm in self.rehearsed:
+                self.rehearsed[server.arm].again(cycle)
             meter, found = self.open(server, case, cycle)
         if server.tree.has_ended():
             raise Missing(f"it ended: {server.tail()}")
-        row = {
+        found |= {
             "group": self.group.name, "case": case.name, "arm": server.arm.label, "cycle": cycle,
             "memory_mb": server.tree.memory_mb(), "ready_s": server.ready_s,
-            "others_cores": meter.others_cores, **found,
+            "others_cores": meter.others_cores,
         }  # fmt: skip
         server.tree.pause()
-        return row
+        return found
 
     def cycle(self, number):
         """Every server gets every load once; who begins changes from cycle to cycle."""
@@ -191,6 +200,7 @@ class Run:
                 else:
                     say(describe(row))
                     yield row
+        self.predict(number)
 
     def give_up(self, server, error):
         say(f"{self.group.name}: {server.arm.label}: {error}")
@@ -221,8 +231,6 @@ def describe(row):
         parts.append(f"goodput {row['goodput']:.2f}")
     if "hits" in row:
         parts.append(f"hits {row['hits']:.2f} of {row['best_hits']:.2f}")
-    if row.get("predicted_mean_ms"):
-        parts.append(f"mean {row['mean_ms']:.1f}, predicted {row['predicted_mean_ms']:.1f}")
     return ", ".join(parts) + f"; others {row['others_cores']:.1f} cores"
 
 

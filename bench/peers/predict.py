@@ -1,17 +1,20 @@
 """What the simulator expects of a run of Weft, from what was measured before it.
 
 Weft measures every model alone. Then the server that will be measured is rehearsed at four fifths
-and at half of what it can do, with other arrivals than those of the runs, and at last with all
-samples one after another. From the trace of that, works.py finds what tasks take in this process:
-processes of the same program differ by a tenth, and at half load little shows what busy processors
-do to each other, and what the clients take of them. What HTTP and the client took is added. The
-simulated server is warmed up as the real one was.
+and at half of what it can do, with other arrivals than those of the runs, then with all samples one
+after another, and before every slice for a moment. From the trace of that, works.py finds what
+tasks take in this process: processes of the same program differ by a tenth, and at half load little
+shows what busy processors do to each other, and what the clients take of them. The pace of the
+machine is that of the rehearsals of the same cycle, from a moment that is drawn. What HTTP and the
+client took is added. The simulated server is warmed up as the real one was.
 """
 
+import copy
 import json
 import pathlib
 import random
 import re
+import statistics
 import subprocess
 import typing
 
@@ -26,6 +29,7 @@ SIM_S = 120
 REHEARSAL_PARTS, REHEARSAL_SEED = (0.8, 0.5), 77
 CLIENTS = 4
 CALM_CORES = 0.2  # What other processes may take beside a rehearsal.
+FACTORS_MAX = 4096  # Of a pace.
 REST_S = 10.0  # Between what warms a simulated server up and what counts.
 TASK = r"(?m)^(  (\w+): *(?:\{|\n    ))(?:model|function): ([^,}\n]+)"
 PIECES = {"ocr": "lines", "speech": "segments"}  # The output that has one entry for each.
@@ -37,12 +41,14 @@ class Lengths(typing.NamedTuple):
     least: float
     most: float
     each: int  # Requests of each kind: samples differ in what they take.
+    again: float  # Before every slice, at least.
     seeds: int  # Of simulations: one run of few requests has few draws.
     tries: int  # Until other processes leave a rehearsal alone.
 
 
-FULL = Lengths(least=6, most=20, each=3, seeds=5, tries=3)
-QUICK = Lengths(least=1, most=2, each=1, seeds=1, tries=1)
+FULL = Lengths(least=6, most=20, each=3, again=1.5, seeds=7, tries=3)
+QUICK = Lengths(least=1, most=2, each=1, again=0.5, seeds=1, tries=1)
+AGAIN_REQUESTS, AGAIN_MOST_S = 8, 3.0  # Of short rehearsals.
 
 
 class Model(typing.NamedTuple):
@@ -136,6 +142,7 @@ def count_pieces(server, arm, request):
 
 
 class Rehearsal(typing.NamedTuple):
+    capacity: float
     pieces: dict  # By sample.
     played: list  # Parts.
     alone: list  # The samples that were then asked for one after another.
@@ -144,11 +151,6 @@ class Rehearsal(typing.NamedTuple):
     def names(self):
         """The samples of all."""
         return [*(name for part in self.played for name in part.names), *self.alone]
-
-    @property
-    def last_count(self):
-        """Of the jobs of the last part and of those that were alone."""
-        return len(self.played[-1].names) + len(self.alone)
 
 
 def rehearse(server, arm, requests, lengths):
@@ -166,7 +168,7 @@ def rehearse(server, arm, requests, lengths):
     alone = [*asked] * lengths.each
     for name in alone:
         load.ask(server.port, asked[name])
-    return Rehearsal(pieces, played, alone)
+    return Rehearsal(capacity, pieces, played, alone)
 
 
 def rehearse_calmly(server, arm, requests, lengths):
@@ -201,22 +203,12 @@ def answered(lines):
     return sorted(found, key=lambda one: one["at_ns"] - one["latency_ns"])
 
 
-def tell_apart(arm, rehearsal, measured, device, workers, trace):
-    """The work of each sample; @measured then has what others and chance do to runs.
-
-    Loads are of the last part: beside a busy machine they take longer.
-    """
-    runs = {name: name for name in content.ZOO}
-    if arm.work in content.WORKFLOWS:
-        path = content.demo_repository.DEMO / f"{arm.work}.workflow.yaml"
-        found = re.findall(TASK, path.read_text(encoding="utf-8"))
-        runs = {task: run for _, task, run in found}
-    curves = {task: measured["models"][run]["devices"][device] for task, run in runs.items()}
-    with open(trace, encoding="utf-8") as lines:
-        seen = works.Trace(lines, workers, runs)
-    works.put_loads(measured["models"], seen.last(rehearsal.last_count)[1])
-    jobs, _ = seen.last(len(rehearsal.names))
-    return works.tell_apart(jobs, rehearsal.names, curves)
+def runs_of(arm):
+    """What each task of the work of @arm runs, by the name of the task."""
+    if arm.work not in content.WORKFLOWS:
+        return {name: name for name in content.ZOO}
+    path = content.demo_repository.DEMO / f"{arm.work}.workflow.yaml"
+    return {task: run for _, task, run in re.findall(TASK, path.read_text(encoding="utf-8"))}
 
 
 def measure_alone(place, arm, folder):
@@ -250,40 +242,110 @@ def simple_of(requests, name):
     return name if requests.arm.work in ("all", "four") else simple(name)
 
 
-def outside_ms(trace, rehearsal):
-    if any(answer.status != 200 for part in rehearsal.played for answer in part.answers):
-        raise servers.Missing("requests of a rehearsal were not answered")
-    with open(trace, encoding="utf-8") as lines:
-        inside = answered(lines)[-len(rehearsal.names):]
-    found = []
-    for part in rehearsal.played:
-        found += outside(part.answers, inside[:len(part.answers)])
-        inside = inside[len(part.answers):]
-    return found
+class Part(typing.NamedTuple):
+    """Of all that a server was rehearsed with."""
+
+    cycle: int  # Before a slice of which it was; -1: before the first.
+    first: int  # Its first job, by arrival.
+    names: list
+    is_calm: bool  # What loads are learnt from: beside a busy machine they take longer.
+    outside_ms: list  # Of its requests, in the order of arrival.
 
 
-def prepare(place, alone, server, requests, lengths):
-    """Rehearse @server, of which @alone was measured before: what it is simulated as."""
-    arm, folder, workers = server.arm, alone.folder, alone.served["workers"]
-    rehearsal = rehearse_calmly(server, arm, requests, lengths)
-    measured, last = alone.profile, rehearsal.played[-1]
-    [device] = {kind for model in measured["models"].values() for kind in model.get("devices", {})}
-    by_sample = tell_apart(arm, rehearsal, measured, device, workers, alone.trace)
-    path = folder / "measured.profile.json"
-    path.write_text(json.dumps(measured, indent=1), encoding="utf-8")
-    memory = content.MEMORY_FOR_FOUR if arm.work == "four" else machine_memory() // workers
-    scenario = {
-        "scenario": f"predicted-{arm.work}",
-        "cluster": {"machines": {
-            "count": 1, "devices": workers, "cpu": workers,
-            "device": {"kind": device, "memory": memory, "h2d": 0, "splits": True},
-        }},
-        "workflows": workflow_documents(arm, rehearsal.pieces, by_sample, folder),
-        "profile": "measured.profile.json",
-        "policy": policy_of(place, arm, alone.served), "warmup": "0%",
-    }  # fmt: skip
-    warm = warming(requests, [answer.due_s for answer in last.answers], last.names)
-    return Model(scenario, folder, outside_ms(alone.trace, rehearsal), lengths.seeds, warm)
+class Rehearsed:
+    """A server that is rehearsed, and what it is simulated as by then."""
+
+    def __init__(self, place, alone, server, requests, lengths):
+        self.place, self.alone, self.server = place, alone, server
+        self.requests, self.lengths = requests, lengths
+        self.seen = works.Trace([], alone.served["workers"], runs_of(server.arm))
+        self.read, self.parts = 0, []
+        self.rehearsal = rehearse_calmly(server, server.arm, requests, lengths)
+        self.begin()
+
+    def begin(self):
+        """Take in what was rehearsed before the first cycle."""
+        played, answers = self.rehearsal.played, self.catch_up()
+        first = len(self.seen.arrived_ns) - len(self.rehearsal.names)
+        for part in played:
+            self.add(-1, first, part, answers, part is played[-1])
+            first += len(part.names)
+        self.parts.append(Part(-1, first, self.rehearsal.alone, True, []))
+
+    def catch_up(self):
+        """Read what was traced since; gives the records of answers."""
+        with open(self.alone.trace, "rb") as file:
+            file.seek(self.read)
+            text = file.read()
+        text = text[:text.rfind(b"\n") + 1]
+        self.read += len(text)
+        lines = text.decode("utf-8").splitlines()
+        self.seen.take(lines)
+        return answered(lines)
+
+    def add(self, cycle, first, part, answers, is_calm):
+        if any(answer.status != 200 for answer in part.answers):
+            raise servers.Missing("requests of a rehearsal were not answered")
+        behind = len(self.seen.arrived_ns) - first
+        inside = answers[len(answers) - behind:][:len(part.names)]
+        self.parts.append(Part(cycle, first, part.names, is_calm, outside(part.answers, inside)))
+
+    def again(self, cycle):
+        """A moment before a slice, at one of the same rates."""
+        self.catch_up()
+        number = len(self.parts)
+        rate = REHEARSAL_PARTS[number % len(REHEARSAL_PARTS)] * self.rehearsal.capacity
+        seconds = max(self.lengths.again, min(AGAIN_REQUESTS / max(rate, 0.1), AGAIN_MOST_S))
+        part = play(self.server, self.requests, rate, seconds, number)
+        answers = self.catch_up()
+        first = len(self.seen.arrived_ns) - len(part.names)
+        self.add(cycle, first, part, answers, True)
+
+    def span_s(self, part):
+        """When a part began and ended."""
+        last = part.first + len(part.names) - 1
+        return self.seen.arrived_ns[part.first] / 1e9, self.seen.arrived_ns[last] / 1e9
+
+    def tell_apart(self, measured, device):
+        """The work of each sample, and the pace; @measured then has the rest."""
+        jobs, loads = [], {}
+        for part in self.parts:
+            some, loaded = self.seen.of(part.first, len(part.names))
+            jobs += some
+            for model, times in loaded.items() if part.is_calm else ():
+                loads.setdefault(model, []).extend(times)
+        works.put_loads(measured["models"], loads)
+        runs = runs_of(self.server.arm)
+        curves = {task: measured["models"][run]["devices"][device] for task, run in runs.items()}
+        return works.tell_apart(jobs, [name for part in self.parts for name in part.names], curves)
+
+    def model(self, cycle):
+        """What the server is simulated as in @cycle, or before the first if it is -1."""
+        arm, folder, workers = self.server.arm, self.alone.folder, self.alone.served["workers"]
+        measured = copy.deepcopy(self.alone.profile)
+        models = measured["models"].values()
+        [device] = {kind for model in models for kind in model.get("devices", {})}
+        by_sample, pace = self.tell_apart(measured, device)
+        path = folder / "measured.profile.json"
+        path.write_text(json.dumps(measured, indent=1), encoding="utf-8")
+        memory = content.MEMORY_FOR_FOUR if arm.work == "four" else machine_memory() // workers
+        factors = pace.factors(self.span_s(part) for part in self.parts if part.cycle == cycle)
+        scenario = {
+            "scenario": f"predicted-{arm.work}",
+            "cluster": {"machines": {
+                "count": 1, "devices": workers, "cpu": workers,
+                "device": {"kind": device, "memory": memory, "h2d": 0, "splits": True},
+            }},
+            "workflows": workflow_documents(arm, self.rehearsal.pieces, by_sample, folder),
+            "profile": "measured.profile.json",
+            "policy": policy_of(self.place, arm, self.alone.served), "warmup": "0%",
+            "pace": {"every": f"{1000 * pace.every_s:g}ms",
+                     "factors": [round(one, 4) for one in factors[:FACTORS_MAX]] or [1]},
+        }  # fmt: skip
+        last = self.rehearsal.played[-1]
+        warm = warming(self.requests, [answer.due_s for answer in last.answers], last.names)
+        outside_ms = [ms for part in self.parts for ms in part.outside_ms]
+        return Model(scenario, folder, outside_ms, self.lengths.seeds, warm)
 
 
 class Arrivals(typing.NamedTuple):
@@ -308,7 +370,7 @@ def simulate(place, model, seed, since_s):
 
 
 def predict(place, model, arrivals, deadline_ms):
-    """Mean and p99 that the simulator gives for @arrivals, on average over some seeds."""
+    """Mean and p99 that the simulator gives for @arrivals: medians over some seeds."""
     start_s = model.warm[-1][0] + 2 * REST_S
     asked = [*model.warm, *((start_s + at, name) for at, name in zip(*arrivals[:2]))]
     rows = [f"{1000 * at:.6f},{name},{arrivals.items}" for at, name in asked]
@@ -327,7 +389,7 @@ def predict(place, model, arrivals, deadline_ms):
     if not runs:
         return {"prediction": "no job was answered"}
     return {
-        "predicted_mean_ms": works.mean([works.mean(run) for run in runs]),
-        "predicted_p99_ms": works.mean([figures.quantile(run, 0.99) for run in runs]),
+        "predicted_mean_ms": statistics.median(works.mean(run) for run in runs),
+        "predicted_p99_ms": statistics.median(figures.quantile(run, 0.99) for run in runs),
         "predicted_completed": works.mean([len(run) for run in runs]),
     }

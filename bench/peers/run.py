@@ -188,6 +188,7 @@ def run_group(place, group, options, study):
             for row in run.cycle(number):
                 study.found["rows"].append(row)
                 study.save()
+            study.save()  # With predictions.
     except install.Missing as error:
         measure.say(f"{group.name}: {error}")
         study.found["missing"].setdefault(group.name, {})["all"] = str(error)

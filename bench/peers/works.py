@@ -2,14 +2,16 @@
 
 The time of a model may depend on what it is shown: how large a page is, how long a recording. A
 rehearsal knows which sample each of its jobs was, and its trace has every run, with the others and
-the loads that were under way meanwhile. So that the first seconds of a server do not count, which
-are slower, only the last jobs are looked at. A run of a task is taken as
+the loads that were under way meanwhile. Only jobs of rehearsals are looked at. A run of a task is
+taken as
 
-    what its sample takes alone  x  (1 + interference x part of other processors busy)  x  chance
+    what its sample takes alone  x  (1 + interference x part of other processors busy)
+        x  pace of the machine  x  chance
 
 and, if it is the first after a load, as something more. What samples take on average goes into the
 profile, and so do interference, chance and loads. What each sample takes in relation to that
-average is the work of its tasks.
+average is the work of its tasks. The pace is what runs of the same moment have in common: a machine
+that shares its host with others is slower by a half for 50 ms, and by a twentieth for seconds.
 """
 
 import json
@@ -23,6 +25,9 @@ LEAST = 64  # Runs that quantiles are taken of.
 FEW = 3  # Runs that a mean is taken of.
 INTERFERENCE_MAX = 4.0
 SPREAD = 0.15  # By how much the interference of one task may differ from that of others.
+ALIKE_S = 10  # Interference is sought within so many seconds: machines become slower and faster.
+PACE_S = 0.02  # The shortest piece of a pace; others are as long as a few runs.
+PACE_RUNS = 4
 
 
 class Run(typing.NamedTuple):
@@ -33,6 +38,7 @@ class Run(typing.NamedTuple):
     beside: float  # The part of the other processors that was busy, on average.
     crowded: float  # Threads beyond processors, as a part of these.
     is_first: bool = False  # After a load of its model.
+    at_s: float = 0.0  # When it began.
 
 
 class Busy:
@@ -73,6 +79,10 @@ class Trace:
         self.jobs, self.arrived_ns = {}, []  # Runs of each job, in the order of arrival.
         self.loads = []  # When each ended, its model, and its milliseconds.
         self.begun, self.fresh = {}, set()
+        self.take(lines)
+
+    def take(self, lines):
+        """What has been written since."""
         for line in lines:
             self.add(json.loads(line))
 
@@ -108,16 +118,17 @@ class Trace:
         took_ns, beside, crowded = self.busy.end(record["at_ns"], record["worker"], since)
         self.jobs[record["job"]].append(Run(
             record["task"], begun.get("items", 1), max(1, begun.get("cpu", 0)), took_ns / 1e6,
-            beside, crowded, is_first,
+            beside, crowded, is_first, since[0] / 1e9,
         ))  # fmt: skip
 
-    def last(self, count):
-        """The runs of the last @count jobs, and their loads by model."""
-        since_ns, loads = self.arrived_ns[-count], {}
+    def of(self, first, count):
+        """The runs of @count jobs from the @first on, and the loads until the next, by model."""
+        loads, times = {}, self.arrived_ns[first:first + count + 1]
+        until_ns = times[count] if len(times) > count else math.inf
         for at_ns, model, ms in self.loads:
-            if at_ns >= since_ns:
+            if times[0] <= at_ns < until_ns:
                 loads.setdefault(model, []).append(ms)
-        return list(self.jobs.values())[-count:], loads
+        return list(self.jobs.values())[first:first + count], loads
 
 
 def between(points, items):
@@ -213,18 +224,23 @@ class Slope(typing.NamedTuple):
 
 def slope_of(curve, samples):
     """Parts of a split run are always beside each other: they tell nothing."""
-    points = []
+    points, besides, moments = [], [], {}
     for runs in samples.values():
         whole = [run for run in runs if run.parts == 1]
         ratios = [run.ms / alone_ms(curve, run) / (1 + run.crowded) for run in whole]
         if whole:
             middle, centre = mean(ratios), mean([run.beside for run in whole])
-            points += [(run.beside - centre, ratio / middle - 1, run.beside)
-                       for run, ratio in zip(whole, ratios)]  # fmt: skip
-    above, below = sum(x * y for x, y, _ in points), sum(x * x for x, _, _ in points)
+            besides += [run.beside for run in whole]
+            for run, ratio in zip(whole, ratios):
+                moment = moments.setdefault(int(run.at_s / ALIKE_S), [])
+                moment.append((run.beside - centre, ratio / middle - 1))
+    for some in moments.values():  # A slow moment with little beside it says nothing.
+        x0, y0 = mean([x for x, _ in some]), mean([y for _, y in some])
+        points += [(x - x0, y - y0) for x, y in some]
+    above, below = sum(x * y for x, y in points), sum(x * x for x, _ in points)
     line = above / below if below > 0 else 0.0
-    left = mean([(y - line * x) ** 2 for x, y, _ in points]) if points else 0.0
-    return Slope(above, below, left, mean([one[2] for one in points]) if points else 0.0)
+    left = mean([(y - line * x) ** 2 for x, y in points]) if points else 0.0
+    return Slope(above, below, left, mean(besides) if points else 0.0)
 
 
 def interference_of(own, common):
@@ -291,6 +307,46 @@ def put_mean(curve, samples, factor):
         point |= {"ms": longer * met, "beside": beside, "crowded": crowded}
 
 
+class Pace:
+    """How fast the machine was, by what runs took in relation to what is expected of them.
+
+    @runs are pairs: a run, and what it took as a part of that. What a piece of time shows is partly
+    chance, the more the fewer runs there are in it. It counts so far that pieces differ as much as
+    runs of the same piece are alike.
+    """
+
+    def __init__(self, runs):
+        total = sum(run.ms for run, _ in runs)
+        typical_ms = sum(run.ms**2 for run, _ in runs) / total
+        self.every_s = max(PACE_S, round(PACE_RUNS * typical_ms / 1000, 3))
+        self.pieces = {}
+        for run, ratio in runs:
+            self.pieces.setdefault(self.piece(run.at_s), []).append((ratio, run.ms))
+        off = [[ratio - 1 for ratio, _ in some] for some in self.pieces.values()]
+        pairs = sum(len(some) * (len(some) - 1) for some in off)
+        alike = sum(sum(some) ** 2 - sum(x * x for x in some) for some in off) / max(pairs, 1)
+        every = mean([x * x for some in off for x in some])
+        self.chance = (every - alike) / alike if alike > 0 else math.inf  # Per common variance.
+
+    def piece(self, at_s):
+        return int(at_s / self.every_s)
+
+    def at(self, at_s):
+        """How many times as long as on average runs took at that time."""
+        some = self.pieces.get(self.piece(at_s))
+        if not some:
+            return 1.0
+        ratio = sum(ms for _, ms in some) / sum(ms / ratio for ratio, ms in some)
+        return 1 + (ratio - 1) * math.sqrt(len(some) / (len(some) + self.chance))
+
+    def factors(self, spans):
+        """Those of @spans, pairs of times in seconds, one after the other."""
+        return [self.at((piece + 0.5) * self.every_s)
+                for begin_s, end_s in spans
+                for piece in range(self.piece(begin_s), self.piece(end_s) + 1)
+                if piece in self.pieces]  # fmt: skip
+
+
 def by_task(jobs, names):
     """The runs of the last of @jobs, whose samples are @names, by task and sample."""
     found = {}
@@ -301,8 +357,8 @@ def by_task(jobs, names):
 
 
 def tell_apart(jobs, names, curves):
-    """The work of each sample by task; @curves, by task, then have what is left."""
-    works = {name: {} for name in names}
+    """The work of each sample by task, and the pace; @curves, by task, then have what is left."""
+    works, left = {name: {} for name in names}, {}
     tasks = by_task(jobs, names)
     for task, samples in tasks.items():
         add_points(curves[task], samples)
@@ -321,8 +377,12 @@ def tell_apart(jobs, names, curves):
             put_mean(curve, samples, whole)
         for name, work in means.items():
             works[name][task] = work / whole if is_own else work
-        scatter(curve, [ratio / means[name] for name, some in ratios.items() for _, ratio in some])
-    return works
+        left[task] = [(run, ratio / means[name])
+                      for name, some in ratios.items() for run, ratio in some]  # fmt: skip
+    pace = Pace([one for some in left.values() for one in some])
+    for task, some in left.items():
+        scatter(curves[task], [ratio / pace.at(run.at_s) for run, ratio in some])
+    return works, pace
 
 
 def put_loads(models, loads):

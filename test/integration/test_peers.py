@@ -172,7 +172,7 @@ def traced(*runs):
 class WorksTest(unittest.TestCase):
     def test_runs_know_what_was_beside_them(self):
         lines = traced(ran("a", 0, 0, 10, "1", items=4), ran("a", 1, 5, 25, "2", cpu=2))
-        [[first], [split]], loads = works.Trace(lines, processors=2, models={}).last(2)
+        [[first], [split]], loads = works.Trace(lines, processors=2, models={}).of(0, 2)
         self.assertEqual(loads, {})
         self.assertEqual((first.items, first.parts, first.ms), (4, 1, 10.0))
         self.assertEqual((first.beside, first.crowded), (0.5, 0.25))
@@ -187,7 +187,7 @@ class WorksTest(unittest.TestCase):
             [{"kind": "loading", "at_ns": 12000000, "job": "1", **about},
              {"kind": "load dropped", "at_ns": 50000000, "job": "1", **about}],
         )  # fmt: skip
-        [[a], [first], [later]], loads = works.Trace(lines, 2, {"a": "n", "b": "m"}).last(3)
+        [[a], [first], [later]], loads = works.Trace(lines, 2, {"a": "n", "b": "m"}).of(0, 3)
         self.assertEqual(loads, {"m": [4.0]})
         self.assertEqual((a.beside, a.is_first), (0.4, False))
         self.assertEqual((first.beside, first.is_first), (1.0, True))
@@ -204,7 +204,7 @@ class WorksTest(unittest.TestCase):
         only = [run(24.0, is_first=True)]
         curves = {"read": {"points": [{"items": 1, "ms": 5.0}], "first_run_ms": 1.0}}
         jobs = [[one] for one in later + first + only]
-        found = works.tell_apart(jobs, ["a"] * 6 + ["b"], curves)
+        found, _ = works.tell_apart(jobs, ["a"] * 6 + ["b"], curves)
         self.assertAlmostEqual(curves["read"]["first_run_ms"], 4.0)
         point = curves["read"]["points"][0]["ms"]
         self.assertAlmostEqual(point, 12.5)  # Three of 10 and one of 20.
@@ -235,7 +235,7 @@ class WorksTest(unittest.TestCase):
         names.append("split")
         point = {"items": 1, "ms": 24.0, "beside": 0.5}
         curves = {"read": {"points": [point], "interference": 0.2}}
-        found = works.tell_apart(jobs, names, curves)
+        found, _ = works.tell_apart(jobs, names, curves)
         self.assertAlmostEqual(curves["read"]["interference"], 0.4, delta=0.02)
         self.assertAlmostEqual(found["short"]["read"], 0.5, delta=0.02)  # Of 20 alone.
         self.assertAlmostEqual(found["long"]["read"], 1.5, delta=0.05)
@@ -243,13 +243,55 @@ class WorksTest(unittest.TestCase):
         self.assertAlmostEqual(curves["read"]["quantiles"][-1], 1.1, delta=0.02)
         self.assertAlmostEqual(point["sd_ms"], 2.4, delta=0.1)
 
+    def test_jobs_between_rehearsals_do_not_count(self):
+        lines = traced(*[ran("a", 0, 10 * i, 10 * i + i + 1, str(i)) for i in range(6)])
+        seen = works.Trace(lines[:9], 2, {})
+        seen.take(lines[9:])
+        self.assertEqual([[run.ms for run in runs] for runs in seen.of(1, 2)[0]], [[2.0], [3.0]])
+        self.assertAlmostEqual(seen.of(3, 1)[0][0][0].at_s, 0.03)
+
+    def test_a_machine_that_is_slow_for_a_while_is_told_from_chance(self):
+        def run(i):
+            slow = 1.5 if i // 20 % 2 else 1.0  # For 60 ms, then not.
+            return works.Run("a", 1, 1, 3 * slow * (0.9 + 0.2 * (i % 2)), 0.0, 0.0, at_s=0.003 * i)
+
+        runs = [run(i) for i in range(400)]
+        curves = {"a": {"points": [{"items": 1, "ms": 3.0}]}}
+        _, pace = works.tell_apart([[one] for one in runs], ["x"] * 400, curves)
+        self.assertEqual(pace.every_s, works.PACE_S)
+        self.assertAlmostEqual(pace.at(0.13), 0.8, delta=0.06)
+        self.assertAlmostEqual(pace.at(0.09), 1.2, delta=0.06)
+        self.assertEqual(pace.at(1000.0), 1.0)
+        factors = pace.factors([(0.06, 0.119), (0.3, 0.33), (5.0, 6.0)])
+        self.assertEqual(len(factors), 5)
+        self.assertEqual(factors[0], pace.at(0.07))
+        quantiles = curves["a"]["quantiles"]
+        self.assertGreater(quantiles[1], 0.8)  # Without the pace it would be 0.72.
+        self.assertLess(quantiles[-1], 1.25)
+
+    def test_runs_that_have_nothing_in_common_have_no_pace(self):
+        runs = [works.Run("a", 1, 1, 3.0 + (i % 2), 0.0, 0.0, at_s=0.003 * i) for i in range(400)]
+        pace = works.Pace([(one, one.ms / 3.5) for one in runs])
+        self.assertLess(max(abs(pace.at(0.003 * i) - 1) for i in range(400)), 0.02)
+
+    def test_a_slow_minute_is_no_interference(self):
+        def run(i):
+            late = i >= 200
+            beside = 1.0 if i % 4 == 0 or (late and i % 4 != 3) else 0.0
+            ms = 10 * (1.5 if late else 1.0) * (1 + 0.2 * beside)
+            return works.Run("a", 1, 1, ms, beside, 0.0, at_s=60.0 * late + 0.01 * (i % 200))
+
+        curves = {"a": {"points": [{"items": 1, "ms": 10.0}]}}
+        works.tell_apart([[run(i)] for i in range(400)], ["x"] * 400, curves)
+        self.assertAlmostEqual(curves["a"]["interference"], 0.2, delta=0.05)
+
     def test_parts_and_whole_runs_have_times_of_their_own(self):
         whole = works.Run("read", 6, 1, 60.0, 0.0, 0.0)
         part = works.Run("read", 6, 2, 20.0, 1.0, 0.0)
         other = works.Run("read", 6, 2, 40.0, 1.0, 0.0)
         curves = {"read": {"points": [{"items": 2, "ms": 20.0}, {"items": 6, "ms": 50.0}]}}
         jobs = [[whole], [part], [part], [part], [other]]
-        found = works.tell_apart(jobs, ["a", "a", "a", "a", "b"], curves)
+        found, _ = works.tell_apart(jobs, ["a", "a", "a", "a", "b"], curves)
         self.assertEqual([one["items"] for one in curves["read"]["points"]], [2, 3, 6])
         for run, name in ((whole, "a"), (part, "a"), (other, "b")):
             alone_ms = works.alone_ms(curves["read"], run)
