@@ -57,6 +57,7 @@ static const char text[] =
     "rows: {load: 3ms, cache: 7ms}\n"
     "policy: {place: jit, order: edf, cache: lru}\n"
     "noise: 20%\n"
+    "pace: {every: 20ms, factors: [1, 2]}\n"
     "seeds: 4\n"
     "faults:\n"
     "  - {at: 1s, crash: 1}\n"
@@ -116,6 +117,7 @@ static void what_always_fails_ends_with_one_of_each(ATTR_UNUSED void **state)
     expect_count(small, CUT_WORKERS, 1);
     assert_string_equal(small->policy, "least-work");
     assert_true(small->noise == 0);
+    assert_int_equal(small->pace.count, 0);
     assert_null(small->truth);
     assert_int_equal(small->rows.load_ns, 10000000);
     assert_int_equal(small->fleet->network.kind, NETWORK_STAR);
