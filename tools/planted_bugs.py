@@ -551,7 +551,7 @@ BUGS = [
     ),
     Bug(
         "no-takeover",
-        "src/node/keys_peers.c",
+        "src/node/keys_repair.c",
         "a deputy does not take over",
         "`keys_repair()` does nothing for requests of lost owners",
         "        keys_adopt(node, slot, /* is_loss */ true);\n        return true;",
@@ -651,11 +651,11 @@ BUGS = [
     ),
     Bug(
         "no-new-deputy",
-        "src/node/keys_peers.c",
+        "src/node/keys_repair.c",
         "an owner that loses its deputy does not find another",
         "`keys_repair()` does not tell another deputy",
-        "        keys_tell_deputy(node, slot);\n        proceed(",
-        "        proceed(",
+        "        keys_tell_deputy(node, slot);\n        keys_proceed(",
+        "        keys_proceed(",
         (GOLDENS,),
     ),
     Bug(
@@ -725,7 +725,7 @@ BUGS = [
     ),
     Bug(
         "no-hand-over",
-        "src/node/keys_peers.c",
+        "src/node/keys_repair.c",
         "an answer whose other keeper has left is not handed to the next",
         "no `keys_hand_over()` in `repair()`",
         "        return keys_hand_over(node, slot);",
@@ -879,7 +879,7 @@ BUGS = [
     ),
     Bug(
         "all-at-once",
-        "src/node/keys_peers.c",
+        "src/node/keys_repair.c",
         "all requests of a lost owner are taken over in one step",
         "`keys_repair()` does not look at `repairs_left`",
         "while (node->keys.repair != POOL_NONE && node->repairs_left > 0 &&",

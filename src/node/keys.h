@@ -126,6 +126,11 @@ void keys_dropped(struct node *node, struct job_id job);
 /* Whether @message, which asks after a job, is from the deputy of one that was answered. */
 bool keys_queried(struct node *node, const struct message *message);
 
+/* Job @slot, which has a key, goes on, or is answered, unless it still has to wait for a deputy. */
+void keys_proceed(struct node *node, uint32_t slot);
+
+/* keys_repair.c: when a node is lost, silent, or back. */
+
 /* Take over what lost its owner, and find deputies for what lost them. False when all is done. */
 ATTR_COLD bool keys_repair(struct node *node);
 

@@ -1,7 +1,7 @@
 /*
  * Requests with keys: at their owner, at its deputy, at a node that was asked again.
  *
- * Covers: src/node/keys.c src/node/keys_peers.c src/node/keys_table.c
+ * Covers: src/node/keys.c src/node/keys_peers.c src/node/keys_repair.c src/node/keys_table.c
  */
 #include <setjmp.h>
 #include <stdarg.h>
