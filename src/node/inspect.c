@@ -119,6 +119,25 @@ bool node_attends(const struct node *node)
     return node->keys.stalled > 0;
 }
 
+/*
+ * Where a board is shared nobody is told that a row has become visible: what its worker has
+ * acknowledged ahead of it is dropped with the next message from there.
+ */
+static uint32_t count_reservations(const struct node *node)
+{
+    const struct reservations *noted = &node->view.reservations;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < RESERVATION_BUCKETS; i++) {
+        for (uint32_t slot = noted->buckets[i]; slot != POOL_NONE;) {
+            const struct reservation *each = pool_at(noted->pool, slot);
+            const uint64_t row = node->board->loads[each->worker].versions[0].sequence;
+            count += reservation_is_counted(each, row, /* counted */ 0) ? 0 : 1;
+            slot = each->next;
+        }
+    }
+    return count;
+}
+
 struct node_counts node_counts(const struct node *node)
 {
     struct node_counts counts = {
@@ -127,7 +146,7 @@ struct node_counts node_counts(const struct node *node)
         .running = node->running,
         .tickets = node->home.ticket_count,
         .grants = node->grant_count,
-        .reservations = node->view.reservations.count,
+        .reservations = count_reservations(node),
         .cpu_used = node->fleet->nodes[node->id].cpu_units - node->cpu_free,
         .draining = node->draining,
     };

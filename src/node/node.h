@@ -112,7 +112,7 @@ struct node_counts {
     uint32_t running;      /* Tasks in batches. */
     uint32_t tickets;      /* Of home queues that this node keeps, waiting or claimed. */
     uint32_t grants;       /* Batches that gather or run here for a home. */
-    uint32_t reservations; /* Of this node, not yet counted by the worker's row. */
+    uint32_t reservations; /* Of this node, that no row of their worker counts. */
     uint32_t cpu_used;     /* Processors that batches hold. */
     bool draining;
 };
