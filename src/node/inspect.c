@@ -77,8 +77,14 @@ bool node_answers_for(const struct node *node, struct request_key key)
 
 bool node_keeps(const struct node *node, struct request_key key)
 {
+    return node_kept_since_ns(node, key) >= 0;
+}
+
+int64_t node_kept_since_ns(const struct node *node, struct request_key key)
+{
     const uint32_t slot = keys_find(node, key);
-    return slot != POOL_NONE && keyed_at(node, slot)->state == KEYED_ANSWERED;
+    const bool is_kept = slot != POOL_NONE && keyed_at(node, slot)->state == KEYED_ANSWERED;
+    return is_kept ? keyed_at(node, slot)->touched_ns : -1;
 }
 
 bool node_answered_early(const struct node *node, struct job_id job)

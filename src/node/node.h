@@ -140,6 +140,9 @@ bool node_answers_for(const struct node *node, struct request_key key);
 /* Whether the answer of the request with @key is kept here. */
 bool node_keeps(const struct node *node, struct request_key key);
 
+/* Since when it is; less than 0 if it is not. */
+int64_t node_kept_since_ns(const struct node *node, struct request_key key);
+
 /* Whether a job of this node waits for nothing but what its deputy says: see message.is_quiet. */
 bool node_attends(const struct node *node);
 

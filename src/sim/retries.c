@@ -86,14 +86,14 @@ static uint32_t find_keeper(const struct sim *sim, uint32_t slot)
     return NODE_NONE;
 }
 
-/* Whether the answer that @keyed, in slot @slot, has asked for once more is still kept. */
+/* Whether the answer that client @slot has asked for once more is still kept, and no later one. */
 static bool is_kept(const struct sim *sim, uint32_t slot)
 {
     const struct keyed_client *keyed = keyed_at(sim, slot);
     const struct sim_node *keeper = keyed->keeper == NODE_NONE ? NULL : &sim->nodes[keyed->keeper];
     return keeper != NULL && keeper->node != NULL &&
            keeper->incarnation == keyed->keeper_incarnation &&
-           node_keeps(keeper->node, retries_key(sim, slot));
+           node_kept_since_ns(keeper->node, retries_key(sim, slot)) == keyed->kept_since_ns;
 }
 
 bool retries_answered(struct sim *sim, uint32_t slot, const struct effect_answer *answer)
@@ -146,7 +146,9 @@ void retries_again(struct sim *sim, uint32_t slot, uint32_t wanted)
     keyed->has_asked = true;
     keyed->keeper = keyed->is_again ? find_keeper(sim, slot) : NODE_NONE;
     if (keyed->keeper != NODE_NONE) {
-        keyed->keeper_incarnation = sim->nodes[keyed->keeper].incarnation;
+        const struct sim_node *keeper = &sim->nodes[keyed->keeper];
+        keyed->keeper_incarnation = keeper->incarnation;
+        keyed->kept_since_ns = node_kept_since_ns(keeper->node, retries_key(sim, slot));
     }
     sim_ask(sim, slot, node, &arrival);
 }

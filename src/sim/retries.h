@@ -19,6 +19,7 @@ struct keyed_client {
     uint32_t made;   /* Then: what made the answer, as editions_made() says; */
     uint32_t keeper; /* a node that keeps it; NODE_NONE: there may be none, or out of reach. */
     uint32_t keeper_incarnation;
+    int64_t kept_since_ns; /* There. */
 };
 
 /* A job that has arrived and not ended, where clients have keys: none may wait for it. */
