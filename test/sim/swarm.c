@@ -583,7 +583,8 @@ static bool draw_slow_links(struct swarm *swarm, uint64_t seed)
     network->core_bytes_per_s = draw(&rng, 0, 1) * LARGEST_BYTES / seconds;
     network->background.rate_per_s = 0;
     network->background.bytes = 0;
-    swarm->options.jobs = draw(&rng, 1, 20);
+    /* It takes hours until many are done, in which many machines do little but tick. */
+    swarm->options.jobs = draw(&rng, 1, swarm->fleet->node_count < 2 * CELL_NODES ? 20 : 5);
     return true;
 }
 
