@@ -50,14 +50,16 @@ static void send_request(
     outbox_move(node, to, &message, inputs);
 }
 
-void keys_release_deputy(struct node *node, uint32_t slot)
+void keys_release_deputies(struct node *node, uint32_t slot, uint32_t other)
 {
     struct keyed *entry = keyed_at(node, slot);
-    const uint32_t former = entry->former_deputy;
+    const uint32_t told[] = {entry->deputy, entry->former_deputy};
+    const struct message taken = keyed_taken(entry, entry->job);
     entry->former_deputy = NODE_NONE;
-    if (former != NODE_NONE && former != entry->deputy && members_is_in_reach(node, former)) {
-        const struct message taken = keyed_taken(entry, entry->job);
-        outbox_send(node, former, &taken);
+    for (uint32_t i = 0; i < sizeof(told) / sizeof(told[0]); i++) {
+        if (told[i] != NODE_NONE && told[i] != other && members_is_in_reach(node, told[i])) {
+            outbox_send(node, told[i], &taken);
+        }
     }
 }
 

@@ -83,8 +83,8 @@ void keys_adopt(struct node *node, uint32_t slot, bool is_loss);
 /* Tell a deputy of request @slot, a job of this node, if there is one to tell. */
 void keys_tell_deputy(struct node *node, uint32_t slot);
 
-/* The deputy of request @slot knows of it: the one before need not any more. */
-void keys_release_deputy(struct node *node, uint32_t slot);
+/* Its deputies, but @other, need not know of request @slot, a job of this node, any more. */
+void keys_release_deputies(struct node *node, uint32_t slot, uint32_t other);
 
 /* Ask @peer for the answer of request @slot. */
 void keys_ask(struct node *node, uint32_t slot, uint32_t peer);

@@ -16,7 +16,7 @@ static void ask_after(struct node *node, uint32_t slot)
         entry->touched_ns = now_ns(node);
         outbox_send(node, entry->job.node, &query);
     } else if (entry->state == KEYED_WAITING && entry->is_recalled) {
-        entry->is_recalled = false; /* It has waited long enough: keys_repair() runs it. */
+        entry->recall_next = node->fleet->node_count; /* Long enough: keys_repair() runs it. */
         entry->recall_count = 0;
     } else if (entry->state == KEYED_WAITING && !keyed_has_lost_deputy(node, entry)) {
         keys_ask(node, slot, entry->deputy);

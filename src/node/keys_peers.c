@@ -66,6 +66,7 @@ static void give_up(struct node *node, uint32_t slot, uint32_t peer)
     struct keyed *entry = keyed_at(node, slot);
     const uint32_t job_slot = jobs_find(node, entry->job);
     struct job *job = job_at(node, job_slot);
+    keys_release_deputies(node, slot, peer);
     entry->client = job->client;
     entry->losses = job->losses;
     entry->inputs = job->inputs;
@@ -233,7 +234,7 @@ static void forward(struct node *node, const struct message *message, uint32_t t
     if (entry->state == KEYED_DEPUTED && keyed_is_orphan(node, entry)) {
         keys_adopt(node, slot, /* is_loss */ true);
     } else if (entry->state == KEYED_WAITING && !entry->is_recalled && (waits_for_it || is_first)) {
-        keys_adopt(node, slot, /* is_loss */ false); /* Nodes must not wait for each other. */
+        keys_recall_all(node, slot); /* Nodes must not wait for each other. */
     }
 }
 
@@ -312,10 +313,28 @@ void keys_proceed(struct node *node, uint32_t slot)
     }
 }
 
+/*
+ * A node that is not the deputy of its request says that it knows of it: it was told, and then
+ * another one was, since it was slow to say so. It need not any more when that one knows; until
+ * then it is better than none.
+ */
+static void deputed_late(struct node *node, const struct message *message)
+{
+    const uint32_t slot = keyed_find_job(node, message->job);
+    struct keyed *entry = slot == POOL_NONE ? NULL : keyed_at(node, slot);
+    if (entry != NULL && entry->state == KEYED_OWNED && !entry->is_known &&
+        (entry->former_deputy == NODE_NONE || entry->former_deputy == message->from)) {
+        entry->former_deputy = message->from;
+    } else if (entry == NULL || entry->deputy != message->from) {
+        keys_reply(node, message, MESSAGE_TAKEN, WEFT_OK, REASON_NONE);
+    }
+}
+
 static void deputed(struct node *node, const struct message *message)
 {
     const uint32_t slot = find_of_deputy(node, message);
     if (slot == POOL_NONE) {
+        deputed_late(node, message);
         return;
     }
     const uint32_t job_slot = jobs_find(node, message->job);
@@ -328,7 +347,7 @@ static void deputed(struct node *node, const struct message *message)
     record->job = message->job;
     record->value = message->from;
     keyed_at(node, slot)->is_known = true;
-    keys_release_deputy(node, slot);
+    keys_release_deputies(node, slot, message->from);
     if (job->client != CLIENT_NONE) {
         struct effect *effect = effect_add(node, EFFECT_ACCEPT);
         effect->accept.client = job->client;

@@ -68,12 +68,12 @@ static bool strike_off(struct keyed *entry, uint32_t peer)
     return false;
 }
 
-/* Ask on, or if no member knows of request @slot, run it here. */
+/* Ask on, or if no member knows of request @slot, run it here. Without room the audit goes on. */
 static void go_on(struct node *node, uint32_t slot)
 {
     struct keyed *entry = keyed_at(node, slot);
     ask_more(node, slot);
-    if (entry->recall_count == 0) {
+    if (entry->recall_count == 0 && entry->recall_next == node->fleet->node_count) {
         entry->is_recalled = false;
         keys_adopt(node, slot, /* is_loss */ false);
     }
@@ -85,6 +85,8 @@ void keys_recall_all(struct node *node, uint32_t slot)
     entry->deputy = NODE_NONE;
     entry->touched_ns = now_ns(node);
     entry->is_recalled = true;
+    entry->recall_next = 0;
+    entry->recall_count = 0;
     entry->recall_epoch = node->view.members->epoch;
     go_on(node, slot);
 }

@@ -53,7 +53,7 @@ static bool repair(struct node *node, uint32_t slot)
     if (entry->state == KEYED_WAITING && keyed_has_lost_deputy(node, entry) && !is_full) {
         const uint32_t first = keyed_first_but(node, entry->key, NODE_NONE);
         if (first == node->id || first == NODE_NONE) {
-            keys_adopt(node, slot, /* is_loss */ false);
+            keys_recall_all(node, slot);
         } else {
             keys_ask(node, slot, first);
         }

@@ -362,6 +362,130 @@ static void who_was_released_forgets_or_asks_its_owner(ATTR_UNUSED void **state)
     }
 }
 
+/* It was told of the request, and was so slow to say that it knows that another was told, too. */
+static void who_knows_late_is_released_when_the_deputy_knows(ATTR_UNUSED void **state)
+{
+    for (uint32_t is_early = 0; is_early < 2; is_early++) {
+        struct lone lone = {0};
+        open_first(&lone);
+        (void)lone_request(&lone, FLOW_A);
+        assert_int_equal(lone_sent_count(&lone, 1, MESSAGE_DEPUTE), 1);
+        lone_members(&lone, 2, WITHOUT_1, /* fresh */ 0);
+        assert_true(lone_timer(&lone, TIMER_REPAIR));
+        assert_int_equal(lone_sent_count(&lone, 2, MESSAGE_DEPUTE), 1);
+        lone_members(&lone, 3, ALL_UP, /* fresh */ 0);
+        if (is_early == 1) { /* Until the deputy knows, it is better than none. */
+            say(&lone, MESSAGE_DEPUTED, 1);
+            assert_int_equal(lone_sent_count(&lone, 1, MESSAGE_TAKEN), 0);
+        }
+        say(&lone, MESSAGE_DEPUTED, 2);
+        if (is_early == 0) {
+            assert_int_equal(lone_sent_count(&lone, 1, MESSAGE_TAKEN), 0);
+            say(&lone, MESSAGE_DEPUTED, 1);
+        }
+        assert_int_equal(lone_sent_count(&lone, 1, MESSAGE_TAKEN), 1);
+        assert_int_equal(lone_sent_count(&lone, 2, MESSAGE_TAKEN), 0);
+        lone_close(&lone);
+    }
+}
+
+static void who_knows_of_what_has_ended_is_released(ATTR_UNUSED void **state)
+{
+    for (uint32_t is_forgotten = 0; is_forgotten < 2; is_forgotten++) {
+        struct lone lone = {0};
+        open_first(&lone);
+        answer_one(&lone);
+        struct message deputed = about(&lone, MESSAGE_DEPUTED, 2);
+        deputed.job = entry_of(&lone)->job;
+        while (is_forgotten == 1 && !lone_is_empty(&lone)) {
+            assert_true(lone_timer(&lone, TIMER_AUDIT));
+        }
+        lone_deliver(&lone, &deputed);
+        assert_int_equal(lone_sent_count(&lone, 2, MESSAGE_TAKEN), 1);
+        deputed.from = 1;
+        lone_deliver(&lone, &deputed); /* The deputy itself has the answer, or is given it. */
+        assert_int_equal(lone_sent_count(&lone, 1, MESSAGE_TAKEN), is_forgotten);
+        lone_close(&lone);
+    }
+}
+
+/* A key for which node 0 is the second in rank, and node 1 the first. */
+static void choose_second(struct lone *lone)
+{
+    do {
+        lone->key.words[0]++;
+    } while (keyed_first_but(lone->node, lone->key, NODE_NONE) != 1 ||
+             keyed_first_but(lone->node, lone->key, 1) != 0);
+}
+
+static void who_waits_for_a_lost_node_asks_all_before_it_runs(ATTR_UNUSED void **state)
+{
+    struct lone lone = {0};
+    open_first(&lone);
+    choose_second(&lone);
+    lone.is_retry = true;
+    (void)lone_request(&lone, FLOW_A);
+    assert_int_equal(lone_sent_count(&lone, 1, MESSAGE_FORWARD), 1);
+    lone_members(&lone, 2, WITHOUT_1, /* fresh */ 0);
+    assert_true(lone_timer(&lone, TIMER_REPAIR));
+    assert_int_equal(lone_sent_count(&lone, 2, MESSAGE_RECALL), 1);
+    assert_int_equal(node_counts(lone.node).jobs, 0);
+    say(&lone, MESSAGE_UNKNOWN, 2);
+    assert_int_equal(node_counts(lone.node).jobs, 1);
+    lone_close(&lone);
+}
+
+static void all_are_asked_again_when_who_had_it_is_lost(ATTR_UNUSED void **state)
+{
+    struct lone lone = {0};
+    open_first(&lone);
+    ask_again(&lone);
+    say(&lone, MESSAGE_UNKNOWN, 2);
+    say(&lone, MESSAGE_UNKNOWN, 1);
+    assert_int_equal(node_counts(lone.node).jobs, 1);
+    say(&lone, MESSAGE_TAKEN, 1); /* Another client has asked there. */
+    assert_int_equal(node_counts(lone.node).jobs, 0);
+    lone_members(&lone, 2, WITHOUT_1, /* fresh */ 0);
+    assert_true(lone_timer(&lone, TIMER_REPAIR));
+    assert_int_equal(lone_sent_count(&lone, 2, MESSAGE_RECALL), 1);
+    assert_int_equal(node_counts(lone.node).jobs, 0);
+    lone_close(&lone);
+}
+
+/* Two owners: the deputy of the one that gives up would take its job over some day. */
+static void who_gives_a_request_up_releases_its_deputy(ATTR_UNUSED void **state)
+{
+    struct lone lone = {0};
+    open_first(&lone);
+    do { /* A key for which node 2 is before this node, but not reached at first. */
+        lone.key.words[0]++;
+    } while (!keyed_outranks(lone.key, 2, 0));
+    lone_hint(&lone, 2, PEER_BROKEN);
+    (void)lone_request(&lone, FLOW_A);
+    say(&lone, MESSAGE_DEPUTED, 1);
+    lone_hint(&lone, 2, PEER_RESTORED);
+    say(&lone, MESSAGE_DEPUTE, 2);
+    assert_int_equal(entry_of(&lone)->state, KEYED_DEPUTED);
+    assert_int_equal(lone_sent_count(&lone, 1, MESSAGE_TAKEN), 1);
+    lone_close(&lone);
+}
+
+static void of_two_that_wait_for_each_other_one_asks_all(ATTR_UNUSED void **state)
+{
+    struct lone lone = {0};
+    open_first(&lone);
+    choose_second(&lone);
+    lone.is_retry = true;
+    (void)lone_request(&lone, FLOW_A);
+    lone_members(&lone, 2, WITHOUT_1, /* fresh */ 0);
+    say(&lone, MESSAGE_FORWARD, 2); /* Before this node has looked who is lost. */
+    assert_int_equal(lone_sent_count(&lone, 2, MESSAGE_RECALL), 1);
+    assert_int_equal(node_counts(lone.node).jobs, 0);
+    say(&lone, MESSAGE_UNKNOWN, 2);
+    assert_int_equal(node_counts(lone.node).jobs, 1);
+    lone_close(&lone);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -380,6 +504,12 @@ int main(void)
         cmocka_unit_test(what_is_handed_over_in_part_is_as_if_it_were_not_known),
         cmocka_unit_test(a_deputy_is_released_when_the_next_one_knows),
         cmocka_unit_test(who_was_released_forgets_or_asks_its_owner),
+        cmocka_unit_test(who_knows_late_is_released_when_the_deputy_knows),
+        cmocka_unit_test(who_knows_of_what_has_ended_is_released),
+        cmocka_unit_test(who_waits_for_a_lost_node_asks_all_before_it_runs),
+        cmocka_unit_test(all_are_asked_again_when_who_had_it_is_lost),
+        cmocka_unit_test(who_gives_a_request_up_releases_its_deputy),
+        cmocka_unit_test(of_two_that_wait_for_each_other_one_asks_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
