@@ -318,7 +318,9 @@ static uint32_t trim(struct node *node, struct worker *worker, uint32_t slot)
         }
         const uint32_t task = grant->entries[i].task;
         const uint32_t more = task_at(node, task)->items;
-        const enum reason reason = cache_obstacle(node, worker, kind, more);
+        const enum reason reason = can_run_edition(node, grant->entries[i].job)
+                                       ? cache_obstacle(node, worker, kind, more)
+                                       : REASON_EDITION; /* It was long under way. */
         if (reason != REASON_NONE) {
             visits_fail(node, task, reason); /* It leaves by itself. */
         } else if (items > 0 && items + more > items_max) {
