@@ -824,6 +824,15 @@ BUGS = [
         (SWARM, UNIT_TESTS),
     ),
     Bug(
+        "late-edition",
+        "src/node/grants.c",
+        "a claimed task runs although its edition has gone while it came",
+        "`trim()` does not ask `can_run_edition()`",
+        "can_run_edition(node, grant->entries[i].job)",
+        "true",
+        (UNIT_TESTS,),
+    ),
+    Bug(
         "newer-edition",
         "src/node/keys.c",
         "a deputy goes on with another edition than the owner's",

@@ -184,6 +184,27 @@ static void a_claim_that_mixes_editions_is_granted_for_the_first(void **state)
     lone_close(&lone);
 }
 
+/* It was on a slow link, and its job has ended meanwhile. */
+static void what_was_claimed_and_comes_after_its_edition_has_gone_fails(void **state)
+{
+    (void)state;
+    struct lone lone;
+    lone_open(&lone, &(struct lone_options){.policy = policy_find("first-fit")});
+    lone_editions(&lone, OLD, NEW);
+    const struct message claim = claim_of(&lone, job_of(OLD, 1), FLOW_A, 0, 1);
+    lone_deliver(&lone, &claim);
+    lone_load_done(&lone, WEFT_OK);
+    lone_editions(&lone, NEW, NEW);
+    struct message input = lone_message(&lone, MESSAGE_INPUT, job_of(OLD, 1), FLOW_A, 0);
+    input.work.settled = true;
+    lone_deliver(&lone, &input);
+    assert_false(lone_is_asked(&lone, EFFECT_LAUNCH));
+    assert_int_equal(lone_sent(&lone, 1, MESSAGE_FAILED)->reason, REASON_EDITION);
+    lone_settle(&lone);
+    assert_true(lone_is_empty(&lone));
+    lone_close(&lone);
+}
+
 /* A request with a key is taken over under the edition that its owner accepted it under. */
 static void a_deputy_goes_on_with_the_edition_of_the_owner(void **state)
 {
@@ -222,6 +243,7 @@ int main(void)
         cmocka_unit_test(an_owner_places_again_what_another_node_cannot_run),
         cmocka_unit_test(a_claim_for_an_edition_that_is_not_here_is_declined),
         cmocka_unit_test(a_claim_that_mixes_editions_is_granted_for_the_first),
+        cmocka_unit_test(what_was_claimed_and_comes_after_its_edition_has_gone_fails),
         cmocka_unit_test(a_deputy_goes_on_with_the_edition_of_the_owner),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
