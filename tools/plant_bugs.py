@@ -49,10 +49,10 @@ COLUMNS = {
     "unit tests": tuple(
         f"unit/{name}"
         for name in (
-            "batch_failures", "board", "cells", "claims", "cuda_engine", "editions", "esg",
-            "identity", "inbox", "inspect", "keys", "keys_recall", "links_fair", "load_failures",
-            "membership", "message", "need", "node", "outbox", "policy_fit", "pools", "refine",
-            "reservations", "states", "view",
+            "agreement", "batch_failures", "board", "cells", "claims", "cuda_engine", "editions",
+            "esg", "give_up", "identity", "inbox", "inspect", "keys", "keys_recall", "links_fair",
+            "load_failures", "membership", "message", "need", "node", "outbox", "policy_fit",
+            "pools", "refine", "reservations", "states", "steal_near", "view",
         )
     ),
     "machines": ("conformance/nets", "unit/rings"),
