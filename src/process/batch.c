@@ -10,6 +10,7 @@
 #include "model/catalogue.h"
 #include "process/ahead.h"
 #include "process/inside.h"
+#include "process/telling.h"
 
 struct process_batch *process_batch_create(const struct engine_batch *batch)
 {

@@ -180,11 +180,6 @@ static inline uint32_t process_worker_at(const struct process_worker *worker, ui
 
 int64_t process_now_ns(const struct engine_process *engine);
 
-/* The host will be told @done, with @message or NULL, soon. @told holds it until then. */
-void process_tell(
-    struct engine_process *engine, struct process_told *told, const struct engine_done *done,
-    const char *message);
-
 /* Read what the process of @worker reports, and act on it. False if it is gone or mad. */
 bool process_read(struct process_worker *worker);
 

@@ -10,6 +10,7 @@
 #include "engine/segment.h"
 #include "model/catalogue.h"
 #include "process/revise.h"
+#include "process/telling.h"
 
 enum { WATCH_MS = 100 };
 
@@ -24,91 +25,9 @@ int64_t process_now_ns(const struct engine_process *engine)
     return (int64_t)uv_hrtime();
 }
 
-void process_begin(struct engine_process *engine)
-{
-    if (engine->pending++ == 0) {
-        uv_ref((uv_handle_t *)engine->keep);
-    }
-}
-
-/* And for one less. */
-static void end(struct engine_process *engine)
-{
-    ASSERT(engine->pending > 0);
-    if (--engine->pending == 0) {
-        uv_unref((uv_handle_t *)engine->keep);
-    }
-}
-
-void process_tell(
-    struct engine_process *engine, struct process_told *told, const struct engine_done *done,
-    const char *message)
-{
-    told->next = NULL;
-    told->done = *done;
-    process_copy_message(told->message, sizeof(told->message), message);
-    *engine->told_end = told;
-    engine->told_end = &told->next;
-    if (!engine->is_telling) {
-        (void)uv_async_send(engine->keep); /* Fails only for a handle that is closing. */
-    }
-}
-
-/* Release what @told is about, if nothing else holds it. */
-static void release_told(struct process_told *told)
-{
-    if (told->batch != NULL) {
-        process_batch_destroy(told->batch);
-    } else if (told->done.kind == ENGINE_SHAPED) {
-        free(told);
-    }
-}
-
-/* Tell the host of a batch. */
-static void tell_ran(struct engine_process *engine, struct process_told *told)
-{
-    struct process_batch *batch = told->batch;
-    struct engine_output outputs[BATCH_TASKS_MAX];
-    told->done.usage_count = batch->usage_count;
-    told->done.usages = batch->usages;
-    if (told->done.status == WEFT_OK) {
-        told->done.output_count = batch->batch.task_count;
-        told->done.outputs = outputs;
-        for (uint32_t i = 0; i < batch->batch.task_count; i++) {
-            outputs[i] = batch->made[i].output;
-            outputs[i].message = batch->made[i].message;
-            batch->made[i].output.contents = NULL; /* The host's from here on. */
-        }
-    }
-    engine->base.host.done(engine->base.host.context, &told->done);
-}
-
-/* Tell the host what it is to be told, in order. It may give orders meanwhile. */
-static void tell_all(struct engine_process *engine)
-{
-    engine->is_telling = true;
-    while (engine->told != NULL) {
-        struct process_told *told = engine->told;
-        engine->told = told->next;
-        if (engine->told == NULL) {
-            engine->told_end = &engine->told;
-        }
-        struct process_told said = *told; /* What a model is to tell next may be told meanwhile. */
-        said.done.message = said.message[0] == '\0' ? NULL : said.message;
-        end(engine);
-        if (said.done.kind == ENGINE_RAN) {
-            tell_ran(engine, &said);
-        } else {
-            engine->base.host.done(engine->base.host.context, &said.done);
-        }
-        release_told(told);
-    }
-    engine->is_telling = false;
-}
-
 static void on_keep(uv_async_t *keep)
 {
-    tell_all(keep->data);
+    process_tell_all(keep->data);
 }
 
 static struct process_batch *find_batch(struct process_worker *worker, uint64_t number)
@@ -346,7 +265,7 @@ bool process_read(struct process_worker *worker)
     const bool is_good = read_reports(worker);
     engine->is_telling = false;
     if (is_good) {
-        tell_all(engine);
+        process_tell_all(engine);
         process_spin_idle(engine);
     } else {
         (void)uv_async_send(engine->keep); /* Once the process is replaced. */
@@ -369,26 +288,6 @@ static void process_load(struct engine *base, uint32_t number, uint32_t model)
     }
 }
 
-/* What was to be told of a load or a batch will not be: take it off the list. */
-static void forget_told(
-    struct engine_process *engine, enum engine_done_kind kind, uint32_t worker, uint64_t number)
-{
-    struct process_told **link = &engine->told;
-    while (*link != NULL && ((*link)->done.kind != kind ||
-                             (kind == ENGINE_RAN ? (*link)->done.batch != number
-                                                 : (*link)->done.worker != worker ||
-                                                       (*link)->done.model != number))) {
-        link = &(*link)->next;
-    }
-    struct process_told *told = *link;
-    ASSERT(told != NULL);
-    *link = told->next;
-    if (told->next == NULL) {
-        engine->told_end = link;
-    }
-    release_told(told);
-}
-
 static void process_cancel_load(struct engine *base, uint32_t number, uint32_t model)
 {
     struct engine_process *engine = process_from(base);
@@ -396,7 +295,7 @@ static void process_cancel_load(struct engine *base, uint32_t number, uint32_t m
     const uint32_t place = process_place(worker, number, model);
     struct process_model *state = &worker->models[place];
     if (state->state != MODEL_LOADING) { /* It has ended, and the host has not been told. */
-        forget_told(engine, ENGINE_LOADED, number, model);
+        process_forget_told(engine, ENGINE_LOADED, number, model);
     }
     if (state->state != MODEL_ABSENT && worker->is_up) {
         order(worker, ORDER_CANCEL_LOAD, place, state->load);
@@ -406,7 +305,7 @@ static void process_cancel_load(struct engine *base, uint32_t number, uint32_t m
         process_batches_pump(worker);
     }
     state->state = MODEL_ABSENT;
-    end(engine);
+    process_end(engine);
 }
 
 static void process_unload(struct engine *base, uint32_t number, uint32_t model)
@@ -462,7 +361,7 @@ static void process_cancel(struct engine *base, uint64_t number)
             if (batch->batch.batch != number || batch->state == BATCH_CANCELLED) {
                 continue;
             }
-            end(engine);
+            process_end(engine);
             if (batch->state == BATCH_WAITING) {
                 process_batch_unlink(worker, batch);
                 process_batch_destroy(batch);
@@ -474,8 +373,8 @@ static void process_cancel(struct engine *base, uint64_t number)
             return;
         }
     }
-    forget_told(engine, ENGINE_RAN, /* worker */ 0, number);
-    end(engine);
+    process_forget_told(engine, ENGINE_RAN, /* worker */ 0, number);
+    process_end(engine);
 }
 
 static void on_watch(uv_timer_t *timer)
@@ -486,7 +385,7 @@ static void on_watch(uv_timer_t *timer)
     for (uint32_t i = engine->hosted.first; i < engine->hosted.end; i++) {
         process_worker_watch(&engine->workers[i], now_ns);
     }
-    tell_all(engine);
+    process_tell_all(engine);
 }
 
 static void on_closed(uv_handle_t *handle)
@@ -503,7 +402,7 @@ static void process_destroy(struct engine *base)
     while (engine->told != NULL) {
         struct process_told *told = engine->told;
         engine->told = told->next;
-        release_told(told);
+        process_release_told(told);
     }
     uv_close((uv_handle_t *)engine->keep, on_closed);
     uv_close((uv_handle_t *)engine->watch, on_closed);

@@ -15,6 +15,7 @@
 #include "base/memory.h"
 #include "model/catalogue.h"
 #include "model/fleet.h"
+#include "process/telling.h"
 
 /* What the process of a worker does about it. */
 struct revising {

@@ -7,9 +7,6 @@
 
 #include "process/inside.h"
 
-/* process.c: the host waits for one thing more, and will be told. */
-void process_begin(struct engine_process *engine);
-
 /* As in struct engine_ops. */
 bool process_revise(
     struct engine *engine, uint32_t model, const struct artifact_versions *versions);

@@ -13,6 +13,7 @@
 #include "model/catalogue.h"
 #include "model/fleet.h"
 #include "process/revise.h"
+#include "process/telling.h"
 
 enum {
     RETRY_MS_FIRST = 50, /* Before another process is made, if they end soon; doubles. */

@@ -4,8 +4,9 @@
  * Functions run inside of the engine processes here, so that what they do hits those. What every
  * engine keeps is in test/conformance/test_engines.c.
  *
- * Covers: src/process/process.c, src/process/batch.c, src/process/child.c, src/process/forked.c,
- * src/process/worker.c, src/function/fork_server.c, src/function/fork_serving.c
+ * Covers: src/process/process.c, src/process/telling.c, src/process/batch.c, src/process/child.c,
+ * src/process/forked.c, src/process/worker.c, src/function/fork_server.c,
+ * src/function/fork_serving.c
  */
 #include "process/process.h"
 
