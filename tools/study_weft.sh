@@ -11,8 +11,9 @@
 #     tools/study_weft.sh --list all | xargs -d '\n' -P16 -I@ bash -c @
 #
 # Settings, in the environment: WEFT (build/weft); SEEDS (201..216); FOLDER for the scenarios that
-# are made (build/kept/scenarios); TRACES, a folder of traces for Compass's workload, if there are
-# any; and those of tools/kept.py.
+# are made (build/kept/scenarios); POLICIES, between semicolons, instead of those of each table, to
+# make a few lines again when only these have changed; TRACES, a folder of traces for Compass's
+# workload, if there are any; and those of tools/kept.py.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -34,7 +35,7 @@ faulty='compass;esg;jit;least-work;weft'
 
 # table NAME SCENARIO RATES POLICIES [OPTION...]: a command for each rate, or for `-` one.
 table() {
-  local name=$1 scenario=$2 rates=$3 policies=$4 rate command
+  local name=$1 scenario=$2 rates=$3 policies=${POLICIES:-$4} rate command
   shift 4
   for rate in ${rates//,/ }; do
     command=("$weft" compare "$scenario" --policies "$policies" --set "seeds=$seeds" "$@")
@@ -134,7 +135,7 @@ combined() {
   make_combined
   for each in "$folder"/combined/*.yaml; do
     table "combined-$(basename "$each" .yaml)" "$each" \
-      "$(shares_of "$each" 0.1,0.2,0.4,0.6,0.8,1)" "$alone" --jobs 1000
+      "$(shares_of "$each" 0.1,0.2,0.4,0.6,0.8,1,1.25,1.5,1.75,2)" "$alone" --jobs 1000
   done
 }
 
