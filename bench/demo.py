@@ -4,15 +4,16 @@
 usage: demo.py REPOSITORY [POLICY...]
 
 REPOSITORY is what tools/demo_repository.py makes; `make demo` leaves it in build/demo. The policy
-of its weft.yaml is the first arm, each POLICY one more (one, if none is named: fifo placement and
-order, least recently used models leave). Every round plays all arms one after the other with the
-same seed, so with the same arrivals and samples, and from the same profile; what else the machine
-does meets all of them. Prints the median over the rounds, the smallest and largest in brackets,
-and last the median of the ratios within rounds, arm / first.
+of its weft.yaml is the first arm, or with DEFAULT=1 that of a server that is told none; each POLICY
+is one more (one, if none is named: fifo placement and order, least recently used models leave).
+Every round plays all arms one after the other with the same seed, so with the same arrivals and
+samples, and from the same profile; what else the machine does meets all of them. Prints the median
+over the rounds, the smallest and largest in brackets, and last the median of the ratios within
+rounds, arm / first.
 
-Settings, in the environment: WEFT (build/weft), ROUNDS (5), RATE (1.5/s), SECONDS (30); RUNS, a
-file to which rounds are added, so that they can be played a few at a time: the report is then of
-all that are in it, and the next seed follows theirs.
+Settings, in the environment: WEFT (build/weft), ROUNDS (5), RATE (1.5/s), SECONDS (30), DEFAULT;
+RUNS, a file to which rounds are added, so that they can be played a few at a time: the report is
+then of all that are in it, and the next seed follows theirs.
 """
 
 import json
@@ -29,6 +30,7 @@ ROUNDS = int(os.environ.get("ROUNDS", "5"))
 RATE = os.environ.get("RATE", "1.5/s")
 SECONDS = os.environ.get("SECONDS", "30")
 RUNS = os.environ.get("RUNS")
+DEFAULT = os.environ.get("DEFAULT")
 
 # name, and how it is found in what was served
 FIGURES = [
@@ -54,7 +56,8 @@ def play(weft, repository, policy, seed):
 
 
 def report(arms, runs):
-    names = [policy or "as weft.yaml says" for policy in arms]
+    first = "the default" if DEFAULT else "as weft.yaml says"
+    names = [policy or first for policy in arms]
     print(f"{RATE}, {SECONDS} s, {len(runs)} rounds")
     print("median (smallest to largest); ratio to the first")
     for arm, name in enumerate(names):
@@ -79,6 +82,11 @@ def main():
     with tempfile.TemporaryDirectory() as work:
         repository = pathlib.Path(work) / "demo"
         shutil.copytree(sys.argv[1], repository)
+        if DEFAULT:
+            settings = repository / "weft.yaml"
+            lines = settings.read_text(encoding="utf-8").splitlines(keepends=True)
+            kept_lines = [line for line in lines if not line.startswith("policy:")]
+            settings.write_text("".join(kept_lines), encoding="utf-8")
         play(weft, repository, None, seed=1)  # Measures what has no profile, and warms files up.
         profiles = pathlib.Path(work) / "profiles"
         shutil.copytree(repository / "profiles", profiles)
