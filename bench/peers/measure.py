@@ -173,8 +173,6 @@ class Run:
         if case.connections:
             meter, found = self.closed(server, case)
         else:
-            if server.arm in self.rehearsed:
-                self.rehearsed[server.arm].again(cycle)
             meter, found = self.open(server, case, cycle)
         if server.tree.has_ended():
             raise Missing(f"it ended: {server.tail()}")
@@ -183,6 +181,8 @@ class Run:
             "memory_mb": server.tree.memory_mb(), "ready_s": server.ready_s,
             "others_cores": meter.others_cores,
         }  # fmt: skip
+        if server.arm in self.rehearsed:  # Not before: only this server would be warm then.
+            self.rehearsed[server.arm].again(cycle)
         server.tree.pause()
         return found
 

@@ -2,7 +2,7 @@
 
 Weft measures every model alone. Then the server that will be measured is rehearsed at four fifths
 and at half of what it can do, with other arrivals than those of the runs, then with all samples one
-after another, and before every slice for a moment. From the trace of that, works.py finds what
+after another, and after every slice for a moment. From the trace of that, works.py finds what
 tasks take in this process: processes of the same program differ by a tenth, and at half load little
 shows what busy processors do to each other, and what the clients take of them. The pace of the
 machine is that of the rehearsals of the same cycle, from a moment that is drawn. What HTTP and the
@@ -41,7 +41,7 @@ class Lengths(typing.NamedTuple):
     least: float
     most: float
     each: int  # Requests of each kind: samples differ in what they take.
-    again: float  # Before every slice, at least.
+    again: float  # After every slice, at least.
     seeds: int  # Of simulations: one run of few requests has few draws.
     tries: int  # Until other processes leave a rehearsal alone.
 
@@ -245,7 +245,7 @@ def simple_of(requests, name):
 class Part(typing.NamedTuple):
     """Of all that a server was rehearsed with."""
 
-    cycle: int  # Before a slice of which it was; -1: before the first.
+    cycle: int  # After a slice of which it was; -1: before the first.
     first: int  # Its first job, by arrival.
     names: list
     is_calm: bool  # What loads are learnt from: beside a busy machine they take longer.
@@ -291,7 +291,7 @@ class Rehearsed:
         self.parts.append(Part(cycle, first, part.names, is_calm, outside(part.answers, inside)))
 
     def again(self, cycle):
-        """A moment before a slice, at one of the same rates."""
+        """A moment after a slice, at one of the same rates."""
         self.catch_up()
         number = len(self.parts)
         rate = REHEARSAL_PARTS[number % len(REHEARSAL_PARTS)] * self.rehearsal.capacity
@@ -299,7 +299,8 @@ class Rehearsed:
         part = play(self.server, self.requests, rate, seconds, number)
         answers = self.catch_up()
         first = len(self.seen.arrived_ns) - len(part.names)
-        self.add(cycle, first, part, answers, True)
+        if all(answer.status == 200 for answer in part.answers):
+            self.add(cycle, first, part, answers, True)
 
     def span_s(self, part):
         """When a part began and ended."""

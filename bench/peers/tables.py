@@ -232,8 +232,10 @@ def page_text(facts, groups, rows, missing, notes=""):
     predicted = prediction_text(groups, rows)
     if predicted:
         text += "\n## Predicted by the simulator\n\n"
-        text += wrap("On the same arrivals, from models that Weft measured alone and a rehearsal "
+        text += wrap("On the same arrivals, from models that Weft measured alone and rehearsals "
                      "of the same process at parts of its capacity, with other arrivals, before "
-                     "the first cycle. What HTTP and the client took there is added.")  # fmt: skip
+                     "the first cycle and for a moment after every slice so far. The pace of the "
+                     "machine is that of the rehearsals of the same cycle. What HTTP and the "
+                     "client took there is added.")  # fmt: skip
         text += f"\n\n{predicted}"
     return text
