@@ -15,7 +15,7 @@ import onnx_models  # noqa: E402
 
 ZOO = [f"zoo{k}" for k in range(8)]
 ZOO_WIDTH, ZOO_LAYERS = 1024, 8
-MEMORY_FOR_FOUR = "80MB"  # Of each of two workers: two models of 34 MB and what a run needs.
+MB_FOR_FOUR = 80  # Of each of two workers: two models of 34 MB and what a run needs.
 WORKFLOWS = ("picture", "ocr", "speech")
 CHAIN = """workflow: chain
 inputs: {x: {dtype: FP32, shape: [-1, 4]}}

@@ -110,7 +110,7 @@ def policy_of(place, arm, served):
 
 
 def machine_memory():
-    """What a worker has where settings say nothing: its part of half of the machine's."""
+    """What workers have together where settings say nothing: half of the machine's."""
     text = pathlib.Path("/proc/meminfo").read_text(encoding="ascii")
     return int(text.split()[1]) * 1024 // 2
 
@@ -329,13 +329,14 @@ class Rehearsed:
         by_sample, pace = self.tell_apart(measured, device)
         path = folder / "measured.profile.json"
         path.write_text(json.dumps(measured, indent=1), encoding="utf-8")
-        memory = content.MEMORY_FOR_FOUR if arm.work == "four" else machine_memory() // workers
+        memory = f"{workers * content.MB_FOR_FOUR}MB" if arm.work == "four" else machine_memory()
         factors = pace.factors(self.span_s(part) for part in self.parts if part.cycle == cycle)
         scenario = {
             "scenario": f"predicted-{arm.work}",
             "cluster": {"machines": {
                 "count": 1, "devices": workers, "cpu": workers,
-                "device": {"kind": device, "memory": memory, "h2d": 0, "splits": True},
+                "device": {"kind": device, "memory": memory, "h2d": 0, "splits": True,
+                           "shares_memory": True},
             }},
             "workflows": workflow_documents(arm, self.rehearsal.pieces, by_sample, folder),
             "profile": "measured.profile.json",

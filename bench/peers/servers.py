@@ -92,7 +92,7 @@ def weft_command(place, arm, port, metrics):
     if work == "identity":
         content.weft_identity(place.models, repository)
     elif work in ("all", "four"):
-        memory = content.MEMORY_FOR_FOUR if work == "four" else None
+        memory = f"{content.MB_FOR_FOUR}MB" if work == "four" else None
         content.weft_zoo(place.models, repository, memory)
     else:
         content.weft_workflow(place.models, repository, work, place.demo)
