@@ -157,6 +157,13 @@ static uint32_t next_use(const struct node *node, const struct bank *bank, uint3
     return before;
 }
 
+/*
+ * What a miss costs where workers share memory, beside the load: each of them is told to unload one
+ * model and to load another. Loads that only map take less than that, and what is learnt of them
+ * differs by chance; it must not decide which model leaves.
+ */
+#define MISS_NS INT64_C(1000000)
+
 struct cache_entry room_entry(
     const struct node *node, const struct worker *worker, uint32_t model, uint64_t bytes)
 {
@@ -168,7 +175,8 @@ struct cache_entry room_entry(
         .bytes = bytes,
         .used_ns = use->used_ns,
         .gap_ns = use->gap_ns,
-        .load_ns = slot->load_ns + slot->first_run_ns,
+        .load_ns =
+            slot->load_ns + slot->first_run_ns + (worker->bank->worker_count > 1 ? MISS_NS : 0),
     };
 }
 
