@@ -193,9 +193,11 @@ void resources_say(const char *text, char *out, size_t room)
     for (uint32_t i = 0; i < machine.group_count; i++) {
         char bytes[TEXT_SCALED_BYTES];
         const struct group *group = &machine.groups[i];
+        const uint64_t each = group->worker.shares_memory && group->count > 0
+                                  ? group->worker.memory_bytes / group->count
+                                  : group->worker.memory_bytes;
         text_add(
-            &said, "%s%" PRIu32 " x %s %s%s", i == 0 ? "" : ", ", group->count, group->kind,
-            text_bytes(bytes, group->worker.memory_bytes),
-            group->worker.shares_memory && group->count > 1 ? " in all" : "");
+            &said, "%s%" PRIu32 " x %s %s", i == 0 ? "" : ", ", group->count, group->kind,
+            text_bytes(bytes, each));
     }
 }

@@ -40,6 +40,9 @@ static void every_number_counts(ATTR_UNUSED void **state)
     world.fleet->workers[1].memory_bytes++;
     assert_int_not_equal(agreement(), first);
     world.fleet->workers[1].memory_bytes--;
+    world.fleet->workers[1].shares_memory = true;
+    assert_int_not_equal(agreement(), first);
+    world.fleet->workers[1].shares_memory = false;
     world.fleet->nodes[0].worker_count++;
     assert_int_not_equal(agreement(), first);
     world.fleet->nodes[0].worker_count--;

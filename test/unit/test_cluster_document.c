@@ -96,6 +96,27 @@ static void partitions_divide_the_memory_of_a_device(ATTR_UNUSED void **state)
     fleet_destroy(fleet);
 }
 
+static void devices_of_a_machine_may_share_its_memory(ATTR_UNUSED void **state)
+{
+    struct fleet *fleet =
+        read_good("machines:\n"
+                  "  count: 2\n"
+                  "  device: {kind: cpu, memory: 24GB, h2d: 20GB/s, shares_memory: true}\n"
+                  "  devices: 3\n");
+    assert_int_equal(fleet->worker_count, 6);
+    assert_int_equal(fleet->workers[5].memory_bytes, 24000000000); /* Of all three. */
+    assert_int_equal(fleet_sharers(fleet, 5), 3);
+    assert_int_equal(fleet_first_sharer(fleet, 5), 3);
+    fleet_destroy(fleet);
+
+    struct tree *tree = parsed(
+        "machines: {partitions: 2, device: {kind: a, memory: 1GB, h2d: 0, shares_memory: true}}\n");
+    struct weft_error error = {0};
+    assert_int_equal(cluster_read(tree->root, &fleet, &error), WEFT_INVALID);
+    assert_string_equal(error.message, "t.yaml:1: 'partitions' do not go with 'shares_memory'");
+    tree_destroy(tree);
+}
+
 static void a_failure_gives_no_fleet(ATTR_UNUSED void **state)
 {
     struct tree *tree = parsed("machines: {device: {kind: t4, memory: lots, h2d: 1GB/s}}\n");
@@ -116,6 +137,7 @@ int main(void)
         cmocka_unit_test(a_mixed_fleet_is_a_list),
         cmocka_unit_test(defaults_are_one_device_and_no_limit),
         cmocka_unit_test(partitions_divide_the_memory_of_a_device),
+        cmocka_unit_test(devices_of_a_machine_may_share_its_memory),
         cmocka_unit_test(a_failure_gives_no_fleet),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

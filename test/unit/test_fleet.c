@@ -159,6 +159,26 @@ static void only_different_machines_pay_for_the_network(ATTR_UNUSED void **state
     assert_int_equal(fleet_transfer_ns(&fleet, 3, 4, 1000), 50);
 }
 
+static void workers_that_share_memory_find_each_other(ATTR_UNUSED void **state)
+{
+    struct fleet *fleet = fleet_create();
+    struct fleet_worker device = {.device = fleet_device(fleet, "d"), .gpu_units = 1};
+    assert_true(fleet_add_machine(fleet, &device, 1, /* cpu_units */ 1));
+    assert_true(fleet_add_machine(fleet, &device, 1, /* cpu_units */ 1));
+    device.shares_memory = true;
+    assert_true(fleet_add_devices(fleet, &device, /* count */ 3)); /* 2, 3 and 4, beside 1. */
+    assert_int_equal(fleet_first_sharer(fleet, 1), 1);
+    assert_int_equal(fleet_next_sharer(fleet, 1, WORKER_NONE), WORKER_NONE);
+    assert_int_equal(fleet_sharers(fleet, 1), 1);
+    assert_int_equal(fleet_first_sharer(fleet, 4), 2);
+    assert_int_equal(fleet_next_sharer(fleet, 3, WORKER_NONE), 2);
+    assert_int_equal(fleet_next_sharer(fleet, 3, 2), 4);
+    assert_int_equal(fleet_next_sharer(fleet, 3, 4), WORKER_NONE);
+    assert_int_equal(fleet_sharers(fleet, 3), 3);
+    assert_false(fleet_is_alike(&fleet->workers[1], &fleet->workers[2]));
+    fleet_destroy(fleet);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -170,6 +190,7 @@ int main(void)
         cmocka_unit_test(bytes_take_their_time_rounded_up),
         cmocka_unit_test(bytes_of_any_size_at_any_rate_agree_with_wide_arithmetic),
         cmocka_unit_test(only_different_machines_pay_for_the_network),
+        cmocka_unit_test(workers_that_share_memory_find_each_other),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

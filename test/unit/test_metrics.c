@@ -44,10 +44,13 @@ static int teardown(ATTR_UNUSED void **state)
     return 0;
 }
 
+static uint32_t noted_worker; /* That the next records are of. */
+
 static void note(
     enum record_kind kind, int64_t at_us, uint32_t job, enum reason reason, int64_t value)
 {
     const struct record record = {
+        .worker = noted_worker,
         .at_ns = at_us * 1000,
         .job = {.node = 0, .number = job},
         .kind = (uint8_t)kind,
@@ -152,6 +155,27 @@ static void models_are_counted(ATTR_UNUSED void **state)
     assert_int_equal(model->evicted_age_ns, 300000);
 }
 
+static void what_workers_share_is_counted_once(ATTR_UNUSED void **state)
+{
+    const struct metrics_model *model = metrics_model(metrics, 0);
+    fleet->workers[0].shares_memory = true;
+    fleet->workers[1].shares_memory = true;
+    for (noted_worker = 0; noted_worker < 2; noted_worker++) {
+        const enum reason reason = noted_worker == 0 ? REASON_DEMAND : REASON_SHARED;
+        note(RECORD_LOADING, 0, 0, reason, 700 + noted_worker); /* A little more was learnt. */
+        note(RECORD_LOADED, 100, 0, REASON_NONE, 0);
+        assert_int_equal(model->resident_bytes, 700);
+    }
+    assert_int_equal(model->loads - model->prefetches, 1); /* One miss. */
+    noted_worker = 0;
+    note(RECORD_EVICTED, 200, 0, REASON_ROOM, 0);
+    assert_int_equal(model->resident_bytes, 700);
+    noted_worker = 1;
+    note(RECORD_EVICTED, 200, 0, REASON_ROOM, 0);
+    assert_int_equal(model->resident_bytes, 0);
+    noted_worker = 0;
+}
+
 static void workers_are_busy_while_they_run(ATTR_UNUSED void **state)
 {
     for (uint32_t i = 0; i < 2; i++) { /* Both tasks of a batch that took 300 ns. */
@@ -203,6 +227,7 @@ int main(void)
             the_times_of_jobs_that_end_together_are_known, setup, teardown),
         cmocka_unit_test_setup_teardown(ends_are_told_apart, setup, teardown),
         cmocka_unit_test_setup_teardown(models_are_counted, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_workers_share_is_counted_once, setup, teardown),
         cmocka_unit_test_setup_teardown(workers_are_busy_while_they_run, setup, teardown),
         cmocka_unit_test_setup_teardown(the_text_is_what_prometheus_reads, setup, teardown),
     };

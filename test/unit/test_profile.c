@@ -311,6 +311,7 @@ static void loading_takes_a_fixed_time_and_the_bus(ATTR_UNUSED void **state)
     profile->models[MODEL].workspace_bytes_per_item = 3;
 
     assert_int_equal(profile_load_ns(profile, MODEL, &worker), 570);
+    assert_int_equal(profile_follow_ns(profile, MODEL, &worker), 70); /* Without the bus. */
     assert_int_equal(profile_workspace_bytes(profile, MODEL, 4), 22);
 }
 
@@ -323,6 +324,7 @@ static void a_kind_of_device_may_have_its_own_loads(ATTR_UNUSED void **state)
     profile->models[MODEL].load_fixed_ns = 70;
     profile->models[MODEL].curves[DEVICE].load_ns = 9;
     assert_int_equal(profile_load_ns(profile, MODEL, &worker), 9);
+    assert_int_equal(profile_follow_ns(profile, MODEL, &worker), 9);
     assert_int_equal(profile_load_ns(profile, MODEL, &other), 70);
 }
 

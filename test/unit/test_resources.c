@@ -88,7 +88,7 @@ static void what_one_process_writes_another_reads(ATTR_UNUSED void **state)
     assert_string_equal(again, text);
     assert_false(resources_write(here, 1, again, strlen(text)));
     resources_say(text, again, sizeof(again));
-    assert_string_equal(again, "3 x cpu 700B in all, 2 x h200 18.626GiB");
+    assert_string_equal(again, "3 x cpu 233B, 2 x h200 18.626GiB");
     fleet_destroy(there);
     fleet_destroy(here);
 }
