@@ -245,6 +245,9 @@ static int run(const struct command *command, void *given, const struct operands
             command_fail(command, &error, status == WEFT_INVALID ? COMMAND_WRONG : COMMAND_FAILED);
     } else {
         (values->json ? print_json : print_table)(list, values->ca_file);
+        if (list->count == 0 && !values->json) {
+            (void)fprintf(stderr, "weft cluster: there is no member\n");
+        }
         exit_code = command_flush(command);
     }
     directory_destroy(directory);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <openssl/crypto.h>
 #include <openssl/err.h>
@@ -11,6 +12,7 @@
 #include <openssl/hmac.h>
 #include <openssl/rand.h>
 #include <openssl/ssl.h>
+#include <openssl/x509v3.h>
 
 #include "base/assert.h"
 #include "base/error.h"
@@ -33,9 +35,22 @@ static const char *cause(void)
     return text == NULL ? "unknown cause" : text;
 }
 
+/* OpenSSL does not say why a file cannot be read. */
+static enum weft_status check_readable(const char *path, struct weft_error *error)
+{
+    return access(path, R_OK) == 0
+               ? WEFT_OK
+               : error_set(error, WEFT_INVALID, "%s: %s", path, strerror(errno));
+}
+
 static enum weft_status use_files(
     SSL_CTX *tls, const struct trust_files *files, struct weft_error *error)
 {
+    if (check_readable(files->certificate, error) != WEFT_OK ||
+        check_readable(files->key, error) != WEFT_OK ||
+        check_readable(files->authority, error) != WEFT_OK) {
+        return WEFT_INVALID;
+    }
     if (SSL_CTX_use_certificate_chain_file(tls, files->certificate) != 1) {
         return error_set(
             error, WEFT_INVALID, "%s: no usable certificate: %s", files->certificate, cause());
@@ -108,6 +123,12 @@ enum weft_status trust_create(
     }
     *trust_out = trust;
     return WEFT_OK;
+}
+
+bool trust_is_for(const struct trust *trust, const char *name)
+{
+    X509 *own = trust->tls == NULL ? NULL : SSL_CTX_get0_certificate(trust->tls);
+    return own == NULL || X509_check_host(own, name, strlen(name), 0, NULL) == 1;
 }
 
 void trust_destroy(struct trust *trust)

@@ -35,6 +35,9 @@ struct trust_files {
 enum weft_status trust_create(
     const struct trust_files *files, struct trust **trust_out, struct weft_error *error);
 
+/* Whether other nodes will take this one for @name: not if it has a certificate for another. */
+bool trust_is_for(const struct trust *trust, const char *name);
+
 /* NULL is allowed. Streams that are left keep what they need. */
 void trust_destroy(struct trust *trust);
 

@@ -110,8 +110,10 @@ static enum weft_status check_listen(
 }
 
 static enum weft_status make_trust(
-    struct clustered *cluster, const struct trust_files *files, struct weft_error *error)
+    struct clustered *cluster, const struct cluster_where *where, struct weft_error *error)
 {
+    const struct trust_files *files = &where->trust;
+    char name[NAME_BYTES_MAX];
     const bool has_tls =
         files->certificate != NULL && files->key != NULL && files->authority != NULL;
     const bool has_part =
@@ -122,7 +124,13 @@ static enum weft_status make_trust(
             "'--cluster' needs '--cluster-secret-file', or '--cluster-cert', '--cluster-key' and "
             "'--cluster-ca'");
     }
-    return trust_create(files, &cluster->trust, error);
+    clustered_name(where, name);
+    const enum weft_status status = trust_create(files, &cluster->trust, error);
+    if (status == WEFT_OK && !trust_is_for(cluster->trust, name)) {
+        const struct log_field node = log_text("node", name);
+        log_say(cluster->log, LOG_WARN, "certificate of another node", 1, &node);
+    }
+    return status;
 }
 
 /* Numbers of nodes mean the same to all only if their names have the same order. */
@@ -162,7 +170,7 @@ enum weft_status clustered_open(
         status = net_carrier_parse(where->net, &cluster->remote.carrier, error);
     }
     if (status == WEFT_OK) {
-        status = make_trust(cluster, &where->trust, error);
+        status = make_trust(cluster, where, error);
     }
     if (status == WEFT_OK) {
         const struct offered_guard guard = {.context = cluster, .may_fetch = may_fetch};

@@ -107,7 +107,13 @@ static enum weft_status call(
     if (reply_out->status == 200) {
         return WEFT_OK;
     }
-    (void)error_set(error, WEFT_IO, "%s: answers %u", path, reply_out->status);
+    if (reply_out->status == FORBIDDEN) {
+        (void)error_set(
+            error, WEFT_IO,
+            "it does not know this node: by its name, its secret or its certificate");
+    } else {
+        (void)error_set(error, WEFT_IO, "%s: answers %u", path, reply_out->status);
+    }
     free(reply_out->body);
     return WEFT_IO;
 }

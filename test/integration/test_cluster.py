@@ -246,6 +246,10 @@ class Clusters(unittest.TestCase):
 
     def test_what_does_not_fit_is_said_in_a_line(self):
         cluster = Cluster(self)
+        nobody = subprocess.run(
+            [WEFT, "cluster", cluster.directory], check=True, capture_output=True, text=True
+        )
+        self.assertEqual(nobody.stderr, "weft cluster: there is no member\n")
         cluster.launch_all("a")
         self.assertIn("the name 'a' is held by another process", self.refused(cluster, "a"))
         self.assertIn("no member in weft.yaml is called 'x'", self.refused(cluster, "x"))

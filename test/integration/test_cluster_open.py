@@ -73,6 +73,7 @@ class Open(unittest.TestCase):
             (root / f"{impostor}.{end}").write_bytes((root / f"x.{end}").read_bytes())
         self.cluster.launch(impostor, wait=False)
         self.cluster.nodes["y"].logged('event="peer not trusted"')
+        self.cluster.nodes[impostor].logged('event="certificate of another node" node=not-x')
 
 
 if __name__ == "__main__":
