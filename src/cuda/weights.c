@@ -152,7 +152,7 @@ static bool is_cancelled(const struct cuda_cancel *cancel)
     return cancel != NULL && cancel->is_cancelled(cancel->context);
 }
 
-/* Copies under way, the oldest first. */
+/* Copies under way, the oldest first. Events are made when they are first needed. */
 struct flight {
     struct CUstream_st *stream;
     struct CUevent_st *events[CUDA_CHUNKS_IN_FLIGHT];
@@ -167,8 +167,7 @@ static int make_way(const struct cuda_driver *driver, struct flight *flight, uin
 {
     int result = CUDA_SUCCESS;
     while (result == CUDA_SUCCESS && flight->count > 0 &&
-           (flight->count == CUDA_CHUNKS_IN_FLIGHT ||
-            flight->all_bytes + bytes > 2 * (uint64_t)CUDA_CHUNK_BYTES)) {
+           flight->all_bytes + bytes > CUDA_FLIGHT_BYTES) {
         result = driver->event_wait(flight->events[flight->first]);
         flight->all_bytes -= flight->bytes[flight->first];
         flight->first = (flight->first + 1) % CUDA_CHUNKS_IN_FLIGHT;
@@ -177,15 +176,23 @@ static int make_way(const struct cuda_driver *driver, struct flight *flight, uin
     return result;
 }
 
+/* Copy @bytes, of @left that are to be copied. What none behind it will wait for needs no event. */
 static int send(
     const struct cuda_driver *driver, struct flight *flight, uint64_t to, const uint8_t *from,
-    uint64_t bytes)
+    uint64_t bytes, uint64_t left)
 {
     const uint32_t at = (flight->first + flight->count) % CUDA_CHUNKS_IN_FLIGHT;
-    const int result = driver->copy_in(to, from, bytes, flight->stream);
+    ASSERT(flight->count < CUDA_CHUNKS_IN_FLIGHT);
+    int result = driver->copy_in(to, from, bytes, flight->stream);
     flight->bytes[at] = bytes;
     flight->all_bytes += bytes;
     flight->count++;
+    if (result != CUDA_SUCCESS || left <= CUDA_FLIGHT_BYTES) {
+        return result;
+    }
+    if (flight->events[at] == NULL) {
+        result = driver->event_create(&flight->events[at], CUDA_EVENT_UNTIMED);
+    }
     return result == CUDA_SUCCESS ? driver->event_record(flight->events[at], flight->stream)
                                   : result;
 }
@@ -209,7 +216,7 @@ static int copy_pieces(
         const uint64_t start = at;
         for (; at < end && result == CUDA_SUCCESS;) {
             const uint64_t bytes = least(end - at, CUDA_CHUNK_BYTES);
-            if (!weights->is_mapped && flight->all_bytes + bytes > 2 * (uint64_t)CUDA_CHUNK_BYTES) {
+            if (!weights->is_mapped && flight->all_bytes + bytes > CUDA_FLIGHT_BYTES) {
                 result = map_block(weights);
             }
             if (result == CUDA_SUCCESS) {
@@ -221,7 +228,7 @@ static int copy_pieces(
             if (result == CUDA_SUCCESS) {
                 result = send(
                     driver, flight, piece->address + (at - start),
-                    (const uint8_t *)weights->file + at, bytes);
+                    (const uint8_t *)weights->file + at, bytes, weights->bytes - at);
             }
             at += bytes;
         }
@@ -243,15 +250,9 @@ enum weft_status cuda_weights_fill(
             return status;
         }
     }
-    int result = CUDA_SUCCESS;
-    for (uint32_t i = 0; i < CUDA_CHUNKS_IN_FLIGHT && result == CUDA_SUCCESS; i++) {
-        result = driver->event_create(&flight.events[i], CUDA_EVENT_UNTIMED);
-    }
-    if (result == CUDA_SUCCESS) {
-        result = copy_pieces(weights, &flight, cancel);
-        const int last = driver->stream_wait(stream);
-        result = result == CUDA_SUCCESS ? last : result;
-    }
+    int result = copy_pieces(weights, &flight, cancel);
+    const int last = driver->stream_wait(stream);
+    result = result == CUDA_SUCCESS ? last : result;
     for (uint32_t i = 0; i < CUDA_CHUNKS_IN_FLIGHT; i++) {
         if (flight.events[i] != NULL) {
             (void)driver->event_destroy(flight.events[i]);

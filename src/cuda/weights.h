@@ -17,9 +17,11 @@
 
 #include "cuda/block.h"
 
-/* Copies of so much, and so many of them under way, as long as they are not more bytes than two of
- * the largest. */
-enum { CUDA_CHUNK_BYTES = 16 << 20, CUDA_CHUNKS_IN_FLIGHT = 8 };
+/* Copies of so much at a time, and as many under way as are no more than two of the largest: so
+ * many, if each has a grain. */
+enum { CUDA_CHUNK_BYTES = 16 << 20, CUDA_CHUNKS_IN_FLIGHT = 16 };
+
+#define CUDA_FLIGHT_BYTES (UINT64_C(2) * CUDA_CHUNK_BYTES)
 
 /* Asks whether a load was cancelled. */
 struct cuda_cancel {
