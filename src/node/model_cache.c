@@ -219,7 +219,8 @@ static void load_ahead(
         .entries = wanted,
     };
     const uint32_t chosen = policy_prefetch(&node->seat, &facts);
-    if (chosen != UINT32_MAX && wanted[chosen].bytes <= facts.free_bytes) {
+    if (chosen != UINT32_MAX && wanted[chosen].bytes <= facts.free_bytes &&
+        !room_is_owed(node, worker)) {
         start_load(node, worker, wanted[chosen].model, REASON_PREFETCH);
     }
 }

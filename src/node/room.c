@@ -299,6 +299,16 @@ static void pass(struct node *node, const struct worker *worker)
     }
 }
 
+bool room_is_owed(const struct node *node, const struct worker *worker)
+{
+    bool is_owed = false;
+    for (uint32_t i = 0; worker->bank->worker_count > 1 && i < node->worker_count; i++) {
+        const struct worker *other = &node->workers[i];
+        is_owed = is_owed || (other != worker && other->bank == worker->bank && other->is_owed);
+    }
+    return is_owed;
+}
+
 /* @worker waits for room, for what has @turn. */
 static void owe(struct worker *worker, const struct turn *turn)
 {

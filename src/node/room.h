@@ -26,6 +26,9 @@ bool room_make(
 /* Make room for @bytes without evicting what a task waits for. False if that is not enough. */
 bool room_make_way(struct node *node, struct worker *worker, uint64_t bytes);
 
+/* Whether another worker of the bank waits for room: what is loaded ahead must not take that. */
+bool room_is_owed(const struct node *node, const struct worker *worker);
+
 /* A batch of @worker has ended: workers of its bank that wait for room may go on. */
 void room_freed(struct node *node, const struct worker *worker);
 
