@@ -9,6 +9,7 @@
 
 #include "base/assert.h"
 #include "base/error.h"
+#include "base/numbers.h"
 
 enum { PAGE_BYTES = 4096 };
 
@@ -197,11 +198,6 @@ static int send(
                                   : result;
 }
 
-static uint64_t least(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* Copy the file into the pieces; they are mapped once as much is under way as may be. */
 static int copy_pieces(
     struct cuda_weights *weights, struct flight *flight, const struct cuda_cancel *cancel)
@@ -212,10 +208,10 @@ static int copy_pieces(
     for (uint32_t i = 0; at < weights->bytes && result == CUDA_SUCCESS; i++) {
         const struct cuda_piece *piece = &weights->block.pieces[i];
         const uint64_t end =
-            least(at + cuda_piece_bytes(weights->device, piece->size), weights->bytes);
+            min_u64(at + cuda_piece_bytes(weights->device, piece->size), weights->bytes);
         const uint64_t start = at;
         for (; at < end && result == CUDA_SUCCESS;) {
-            const uint64_t bytes = least(end - at, CUDA_CHUNK_BYTES);
+            const uint64_t bytes = min_u64(end - at, CUDA_CHUNK_BYTES);
             if (!weights->is_mapped && flight->all_bytes + bytes > CUDA_FLIGHT_BYTES) {
                 result = map_block(weights);
             }
