@@ -88,6 +88,7 @@ struct hop {
     uint32_t usable;       /* Workers that can run it. */
     uint32_t busy;         /* Usable ones that have something to do. */
     uint32_t alike[4];     /* Usable ones by group_of(). */
+    uint64_t *holders;     /* A bit for each worker that has all its models, if it is usable. */
 };
 
 /* The critical path of each workflow on the fastest devices. */
@@ -213,23 +214,29 @@ static bool holds_all(const struct hop *hop, uint32_t worker)
 /* Workers are drawn evenly from groups: in the rack or not, with the models or without. */
 static uint32_t group_of(const struct hop *hop, uint32_t worker)
 {
-    return (is_in_rack(hop->input->view, worker) ? 1u : 0u) + (holds_all(hop, worker) ? 2u : 0u);
+    const uint32_t holds = (uint32_t)(hop->holders[worker / 64] >> worker % 64 & 1);
+    return (is_in_rack(hop->input->view, worker) ? 1u : 0u) + 2 * holds;
 }
 
-/* Look at all rows once. */
+/* Look at all rows once. @holders is room for a bit of each worker. */
 static void open_hop(
-    struct hop *hop, const struct policy_input *input, const struct task_facts *facts)
+    struct hop *hop, const struct policy_input *input, const struct task_facts *facts,
+    uint64_t *holders)
 {
     const struct view *view = input->view;
     int64_t backlog_ns = 0;
-    *hop = (struct hop){.input = input, .facts = facts};
+    *hop = (struct hop){.input = input, .facts = facts, .holders = holders};
     compass_task_init(&hop->task, input, &facts->job->graph->tasks[facts->task], facts->items);
     for (uint32_t i = 0; i < facts->input_count; i++) {
         hop->bytes += facts->inputs[i].bytes;
     }
     find_return(hop);
+    for (uint32_t i = 0; i * 64 < view->fleet->worker_count; i++) {
+        holders[i] = 0;
+    }
     for (uint32_t worker = 0; worker < view->fleet->worker_count; worker++) {
         if (choose_can_use(view, worker, hop->task.need)) {
+            holders[worker / 64] |= (uint64_t)holds_all(hop, worker) << worker % 64;
             const int64_t wait_ns = view_free_at_ns(view, worker) - view->now_ns;
             backlog_ns += min_i64(wait_ns, DURATION_NS_MAX);
             hop->busy += wait_ns > 0 ? 1 : 0;
@@ -363,11 +370,12 @@ static uint32_t place_task(const struct policy_input *input, const struct task_f
     const struct view *view = input->view;
     const struct fleet *fleet = view->fleet;
     struct hop hop;
+    uint64_t holders[WORKERS_MAX / 64];
     uint32_t best = WORKER_NONE;
     int64_t best_ns = INT64_MAX;
     uint32_t away = WORKER_NONE;
     int64_t away_ns = INT64_MAX;
-    open_hop(&hop, input, facts);
+    open_hop(&hop, input, facts, holders);
     for (uint32_t worker = 0; hop.usable > 0 && worker < fleet->worker_count; worker++) {
         const uint32_t node = fleet->workers[worker].node;
         const bool is_near = node == view->node || node == hop.return_node;

@@ -164,8 +164,10 @@ struct ask {
     struct fit_ask fit; /* With the input as it is. */
     const struct esg_queue *known;
     const struct weft_learn *learn;
-    uint32_t number;  /* Of the queue. */
-    uint64_t holders; /* A bit for each node that has inputs, modulo 64. */
+    uint32_t number;        /* Of the queue. */
+    uint64_t holders;       /* A bit for each node that has inputs, modulo 64. */
+    uint64_t bytes;         /* Of its models, and what one item needs. */
+    int64_t eviction_64ths; /* What a load costs others if it evicts, in loads. */
 };
 
 /* A worker: what does not depend on the config. */
@@ -237,14 +239,12 @@ static struct place look_at_worker(const struct ask *ask, uint32_t worker)
     const struct policy_input *input = ask->fit.input;
     const struct view *view = input->view;
     const int64_t load_ns = fit_load_ns(input, ask->fit.task, worker);
-    const uint64_t bytes = need_bytes(input->profile, ask->fit.task, /* items */ 1);
-    const bool evicts = load_ns > 0 && view_cache(view, worker)->free_bytes < bytes;
-    const int64_t price_64ths = compass_64ths(input->options[WEFT_EVICTION]);
+    const bool evicts = load_ns > 0 && view_cache(view, worker)->free_bytes < ask->bytes;
     return (struct place){
         .fit = fit_look(view, worker),
         .node = view->fleet->workers[worker].node,
         .load_ns = load_ns,
-        .eviction_ns = evicts ? load_ns / 64 * price_64ths : 0,
+        .eviction_ns = evicts ? load_ns / 64 * ask->eviction_64ths : 0,
         .slowness = weft_learnt_worker(ask->learn, worker, view->now_ns),
     };
 }
@@ -503,6 +503,8 @@ static void dispatch_home(
         .known = known,
         .learn = &state->learn,
         .number = workflow->queue_first + queue->task,
+        .bytes = need_bytes(input->profile, &workflow->tasks[queue->task], /* items */ 1),
+        .eviction_64ths = compass_64ths(input->options[WEFT_EVICTION]),
     };
     answer_out->near_first = true;
     for (uint32_t i = 0; i <= queue->look_count; i++) { /* The last one stands for all others. */
