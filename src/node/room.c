@@ -270,6 +270,18 @@ static void evict_copies(
 /* Others of the bank may take room, for what comes later, so often before @worker has its own. */
 enum { PASSES_MAX = 8 };
 
+/* The next worker of the bank, from number *@at on, that waits for room, other than @worker. */
+static struct worker *next_owed(const struct node *node, const struct worker *worker, uint32_t *at)
+{
+    while (worker->bank->worker_count > 1 && *at < node->worker_count) {
+        struct worker *other = &node->workers[(*at)++];
+        if (other != worker && other->bank == worker->bank && other->is_owed) {
+            return other;
+        }
+    }
+    return NULL;
+}
+
 /*
  * Whether what @kind at @worker needs has to wait, because another worker waits for room that comes
  * before it, and was passed often enough.
@@ -277,36 +289,31 @@ enum { PASSES_MAX = 8 };
 static bool must_wait(
     const struct node *node, const struct worker *worker, const struct workflow_task *kind)
 {
-    for (uint32_t i = 0; worker->bank->worker_count > 1 && i < node->worker_count; i++) {
-        const struct worker *other = &node->workers[i];
-        if (other != worker && other->bank == worker->bank && other->is_owed &&
-            other->passes >= PASSES_MAX) {
+    uint32_t at = 0;
+    for (const struct worker *other; (other = next_owed(node, worker, &at)) != NULL;) {
+        if (other->passes >= PASSES_MAX) {
             const struct turn turn = turn_of(node, worker, kind);
-            return is_before(&other->owed, &turn);
+            if (is_before(&other->owed, &turn)) {
+                return true;
+            }
         }
     }
     return false;
 }
 
 /* @worker takes room: what waits at others of its bank was passed. */
-static void pass(struct node *node, const struct worker *worker)
+static void pass(const struct node *node, const struct worker *worker)
 {
-    for (uint32_t i = 0; worker->bank->worker_count > 1 && i < node->worker_count; i++) {
-        struct worker *other = &node->workers[i];
-        if (other != worker && other->bank == worker->bank && other->is_owed) {
-            other->passes++;
-        }
+    uint32_t at = 0;
+    for (struct worker *other; (other = next_owed(node, worker, &at)) != NULL;) {
+        other->passes++;
     }
 }
 
 bool room_is_owed(const struct node *node, const struct worker *worker)
 {
-    bool is_owed = false;
-    for (uint32_t i = 0; worker->bank->worker_count > 1 && i < node->worker_count; i++) {
-        const struct worker *other = &node->workers[i];
-        is_owed = is_owed || (other != worker && other->bank == worker->bank && other->is_owed);
-    }
-    return is_owed;
+    uint32_t at = 0;
+    return next_owed(node, worker, &at) != NULL;
 }
 
 /* @worker waits for room, for what has @turn. */
