@@ -22,7 +22,8 @@ import termios
 import time
 import unittest
 
-WEFT = os.environ["WEFT"]
+from commands import WEFT, Commands, weft
+
 DEMO = "scenarios/demo/demo.yaml"
 COMPASS = "scenarios/compass/compass.yaml"
 EXIT_CODES = "exit codes: 0 ok; 1 the run failed; 2 bad usage or document\n"
@@ -35,12 +36,6 @@ KEYS = [
 ]  # fmt: skip
 
 
-def weft(*arguments, **options):
-    return subprocess.run(
-        [WEFT, *arguments], capture_output=True, text=True, timeout=100, check=False, **options
-    )
-
-
 def wait_until(holds, seconds=20):
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -50,29 +45,7 @@ def wait_until(holds, seconds=20):
     return False
 
 
-class Cli(unittest.TestCase):
-    def setUp(self):
-        self.folder = tempfile.TemporaryDirectory()
-        self.addCleanup(self.folder.cleanup)
-
-    def path(self, name):
-        return os.path.join(self.folder.name, name)
-
-    def files(self):
-        return sorted(os.listdir(self.folder.name))
-
-    def good(self, *arguments):
-        """The output of a command that says nothing on stderr."""
-        done = weft(*arguments)
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
-        return done.stdout
-
-    def wrong(self, line, *arguments, code=2):
-        """The command prints nothing but one line on stderr, and exits with @code."""
-        done = weft(*arguments)
-        self.assertEqual(done.stderr, line + "\n")
-        self.assertEqual((done.returncode, done.stdout), (code, ""))
-
+class Cli(Commands):
     def run_json(self, *arguments):
         return json.loads(self.good("sim", DEMO, "--jobs", "200", "--json", *arguments))
 

@@ -11,39 +11,16 @@ import os
 import pathlib
 import statistics
 import subprocess
-import tempfile
 import unittest
 
-WEFT = os.environ["WEFT"]
+from commands import WEFT, Commands
+
 TRACE = ("generate", "trace", "--workflows", "a,b=3")
 
 
-def weft(*arguments):
-    return subprocess.run(
-        [WEFT, *arguments], capture_output=True, text=True, timeout=100, check=False
-    )
-
-
-class Generate(unittest.TestCase):
-    def setUp(self):
-        self.folder = tempfile.TemporaryDirectory()
-        self.addCleanup(self.folder.cleanup)
-
-    def path(self, name):
-        return os.path.join(self.folder.name, name)
-
-    def files(self):
-        return sorted(os.listdir(self.folder.name))
-
-    def good(self, *arguments):
-        done = weft(*arguments)
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
-        return done.stdout
-
+class Generate(Commands):
     def wrong(self, line, *arguments, code=2):
-        done = weft(*arguments)
-        self.assertEqual(done.stderr, f"weft generate: {line}\n")
-        self.assertEqual((done.returncode, done.stdout), (code, ""))
+        super().wrong(f"weft generate: {line}", *arguments, code=code)
 
 
 class TraceTest(Generate):

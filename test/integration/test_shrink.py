@@ -7,27 +7,18 @@ Covers: src/cli/sim_shrink.c, src/lab/checked_run.c and src/lab/run_invariants.c
 """
 
 import json
-import os
 import re
-import subprocess
-import tempfile
 import unittest
 
-WEFT = os.environ["WEFT"]
+from commands import Commands, weft
+
 DEMO = "scenarios/demo/demo.yaml"
 
 
-def weft(*arguments):
-    return subprocess.run(
-        [WEFT, *arguments], capture_output=True, text=True, timeout=100, check=False
-    )
-
-
-class Shrink(unittest.TestCase):
+class Shrink(Commands):
     def setUp(self):
-        self.folder = tempfile.TemporaryDirectory()
-        self.addCleanup(self.folder.cleanup)
-        self.out = os.path.join(self.folder.name, "small.yaml")
+        super().setUp()
+        self.out = self.path("small.yaml")
 
     def shrink(self, *arguments):
         return weft("sim", DEMO, "--check", "--shrink", self.out, *arguments)
@@ -45,7 +36,7 @@ class Shrink(unittest.TestCase):
         again = weft(*command.split())
         self.assertEqual((again.returncode, again.stdout), (1, ""))
         self.assertEqual(again.stderr, "weft sim: demo: no end after 5 events\n")
-        self.assertEqual(os.listdir(self.folder.name), ["small.yaml"])
+        self.assertEqual(self.files(), ["small.yaml"])
 
     def test_more_events_need_more_jobs(self):
         done = self.shrink("--jobs", "200", "--events-max", "500")
@@ -72,7 +63,7 @@ class Shrink(unittest.TestCase):
         self.assertEqual(hashes[0], hashes[1])
 
     def test_an_assertion_is_repeated(self):
-        path = os.path.join(self.folder.name, "down.yaml")
+        path = self.path("down.yaml")
         weft("sim", DEMO, "--shrink", path, "--events-max", "5", "--tries-max", "0")
         with open(path, "a", encoding="utf-8") as file:  # Whom would a client ask then?
             file.write("faults:\n")
@@ -92,10 +83,10 @@ class Shrink(unittest.TestCase):
         done = self.shrink("--jobs", "50")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertEqual(done.stdout, "demo does not fail: nothing to cut down\n")
-        self.assertEqual(os.listdir(self.folder.name), [])
+        self.assertEqual(self.files(), [])
 
     def test_a_folder_that_is_not_there_is_said(self):
-        self.out = os.path.join(self.folder.name, "no", "small.yaml")
+        self.out = self.path("no/small.yaml")
         done = self.shrink("--jobs", "20", "--events-max", "5", "--tries-max", "1")
         self.assertEqual((done.returncode, done.stdout), (1, ""))
         self.assertEqual(done.stderr, f"weft sim: {self.out}: No such file or directory\n")

@@ -4,37 +4,17 @@ Covers: src/cli/solve.c, src/cli/solve_print.c
 """
 
 import json
-import os
 import pathlib
 import re
-import subprocess
-import tempfile
 import unittest
 
-WEFT = os.environ["WEFT"]
+from commands import Commands, weft
+
 SIZES = "scenarios/nona/sizes.yaml"
 DIAMOND = "scenarios/nona/diamond.yaml"
 
 
-def weft(*arguments):
-    return subprocess.run(
-        [WEFT, *arguments], capture_output=True, text=True, timeout=100, check=False
-    )
-
-
-class Solve(unittest.TestCase):
-    def setUp(self):
-        self.folder = tempfile.TemporaryDirectory()
-        self.addCleanup(self.folder.cleanup)
-
-    def path(self, name):
-        return os.path.join(self.folder.name, name)
-
-    def good(self, *arguments):
-        done = weft(*arguments)
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
-        return done.stdout
-
+class Solve(Commands):
     def with_mixture(self, scenario, mixture, name="s.yaml"):
         text = pathlib.Path(scenario).read_text(encoding="utf-8")
         pathlib.Path(self.path(name)).write_text(f"{text}mixture: {mixture}\n", encoding="utf-8")

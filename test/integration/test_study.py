@@ -4,13 +4,11 @@ Covers: src/lab/compare_saturation.c, src/cli/compare_saturation_print.c, src/la
 """
 
 import json
-import os
 import pathlib
-import subprocess
-import tempfile
 import unittest
 
-WEFT = os.environ["WEFT"]
+from commands import Commands, weft
+
 DEMO = "scenarios/demo/demo.yaml"
 
 # One worker and one model of 100 ms: it saturates at 10 jobs a second.
@@ -33,30 +31,12 @@ seeds: [1, 2, 3, 4]
 """
 
 
-def weft(*arguments):
-    return subprocess.run(
-        [WEFT, *arguments], capture_output=True, text=True, timeout=100, check=False
-    )
-
-
-class Study(unittest.TestCase):
-    def setUp(self):
-        self.folder = tempfile.TemporaryDirectory()
-        self.addCleanup(self.folder.cleanup)
-
+class Study(Commands):
     def queue(self, arrivals="{kind: poisson, rate: 3/s}", load="10MB", jobs=3000):
         path = pathlib.Path(self.folder.name, "queue.yaml")
         path.write_text(QUEUE.format(arrivals=arrivals, load=load, jobs=jobs), encoding="utf-8")
         return str(path)
 
-    def good(self, *arguments):
-        done = weft(*arguments)
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
-        return done.stdout
-
-    def wrong(self, line, *arguments):
-        done = weft(*arguments)
-        self.assertEqual((done.returncode, done.stdout, done.stderr), (2, "", line + "\n"))
 
 
 class SaturationTest(Study):
