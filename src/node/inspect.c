@@ -77,14 +77,22 @@ bool node_answers_for(const struct node *node, struct request_key key)
 
 bool node_keeps(const struct node *node, struct request_key key)
 {
-    return node_kept_since_ns(node, key) >= 0;
+    return node_kept(node, key).since_ns >= 0;
 }
 
-int64_t node_kept_since_ns(const struct node *node, struct request_key key)
+struct kept_answer node_kept(const struct node *node, struct request_key key)
 {
     const uint32_t slot = keys_find(node, key);
-    const bool is_kept = slot != POOL_NONE && keyed_at(node, slot)->state == KEYED_ANSWERED;
-    return is_kept ? keyed_at(node, slot)->touched_ns : -1;
+    const struct keyed *entry = slot == POOL_NONE ? NULL : keyed_at(node, slot);
+    if (entry == NULL || entry->state != KEYED_ANSWERED) {
+        return (struct kept_answer){.since_ns = -1};
+    }
+    struct kept_answer kept = {entry->touched_ns, entry->status, entry->reason, {0}};
+    for (uint32_t at = entry->outputs; at != POOL_NONE; at = input_at(node, at)->next) {
+        const struct input *output = input_at(node, at);
+        kept.output = output->number == 0 ? tensor_at(node, output->tensor)->handle : kept.output;
+    }
+    return kept;
 }
 
 bool node_answered_early(const struct node *node, struct job_id job)

@@ -140,8 +140,15 @@ bool node_answers_for(const struct node *node, struct request_key key);
 /* Whether the answer of the request with @key is kept here. */
 bool node_keeps(const struct node *node, struct request_key key);
 
-/* Since when it is; less than 0 if it is not. */
-int64_t node_kept_since_ns(const struct node *node, struct request_key key);
+/* The answer of a request, as a node keeps it. */
+struct kept_answer {
+    int64_t since_ns; /* Less than 0: it keeps none. */
+    enum weft_status status;
+    enum reason reason;
+    struct handle output; /* Of the first sink; 0: there is none. */
+};
+
+struct kept_answer node_kept(const struct node *node, struct request_key key);
 
 /* Whether a job of this node waits for nothing but what its deputy says: see message.is_quiet. */
 bool node_attends(const struct node *node);

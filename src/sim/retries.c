@@ -86,6 +86,28 @@ static uint32_t find_keeper(const struct sim *sim, uint32_t slot)
     return NODE_NONE;
 }
 
+/* What made @kept, an answer. */
+static uint32_t kept_made(const struct sim *sim, struct kept_answer kept)
+{
+    return kept.output.id == 0 ? 0 : editions_made(sim, kept.output);
+}
+
+/* All members that keep the answer of client @slot keep the same one. */
+static void check_keepers(const struct sim *sim, uint32_t slot)
+{
+    const struct keyed_client *keyed = keyed_at(sim, slot);
+    for (uint32_t i = 0; i < sim->options.fleet->node_count; i++) {
+        const struct node *node = sim->nodes[i].node;
+        if (node != NULL && members_is_up(sim->members, i)) {
+            const struct kept_answer kept = node_kept(node, retries_key(sim, slot));
+            ASSERT(
+                kept.since_ns < 0 ||
+                (kept.status == keyed->kept.status && kept.reason == keyed->kept.reason &&
+                 kept_made(sim, kept) == keyed->made));
+        }
+    }
+}
+
 /* Whether the answer that client @slot has asked for once more is still kept, and no later one. */
 static bool is_kept(const struct sim *sim, uint32_t slot)
 {
@@ -93,17 +115,18 @@ static bool is_kept(const struct sim *sim, uint32_t slot)
     const struct sim_node *keeper = keyed->keeper == NODE_NONE ? NULL : &sim->nodes[keyed->keeper];
     return keeper != NULL && keeper->node != NULL &&
            keeper->incarnation == keyed->keeper_incarnation &&
-           node_kept_since_ns(keeper->node, retries_key(sim, slot)) == keyed->kept_since_ns;
+           node_kept(keeper->node, retries_key(sim, slot)).since_ns == keyed->kept.since_ns;
 }
 
 bool retries_answered(struct sim *sim, uint32_t slot, const struct effect_answer *answer)
 {
     struct keyed_client *keyed = keyed_at(sim, slot);
     const uint32_t made = answer->output_count > 0 ? editions_made(sim, answer->outputs[0]) : 0;
-    if (keyed->is_again) {
+    if (keyed->is_again) { /* What was said first may be lost, with who said it: a deputy ran it. */
         ASSERT(
             answer->status == WEFT_REFUSED || !is_kept(sim, slot) ||
-            (answer->status == WEFT_OK && made == keyed->made));
+            (answer->status == keyed->kept.status && answer->reason == keyed->kept.reason &&
+             made == keyed->made));
         return false;
     }
     if (!sim->options.is_asked_twice || answer->status != WEFT_OK ||
@@ -113,7 +136,6 @@ bool retries_answered(struct sim *sim, uint32_t slot, const struct effect_answer
     keyed->client.hangs_up_ns = 0;
     keyed->deputy = NODE_NONE;
     keyed->is_again = true;
-    keyed->made = made;
     const uint32_t after_ms = rng_below(&sim->retries, AGAIN_MS_MAX);
     retries_leave(sim, slot, NODE_NONE, after_ms * NS_PER_MS);
     return true;
@@ -148,7 +170,9 @@ void retries_again(struct sim *sim, uint32_t slot, uint32_t wanted)
     if (keyed->keeper != NODE_NONE) {
         const struct sim_node *keeper = &sim->nodes[keyed->keeper];
         keyed->keeper_incarnation = keeper->incarnation;
-        keyed->kept_since_ns = node_kept_since_ns(keeper->node, retries_key(sim, slot));
+        keyed->kept = node_kept(keeper->node, retries_key(sim, slot));
+        keyed->made = kept_made(sim, keyed->kept);
+        check_keepers(sim, slot);
     }
     sim_ask(sim, slot, node, &arrival);
 }

@@ -16,10 +16,10 @@ struct keyed_client {
     uint32_t edition; /* That the job names which its deputy knows of. */
     bool has_asked;
     bool is_again;   /* It was answered, and asks once more. */
-    uint32_t made;   /* Then: what made the answer, as editions_made() says; */
-    uint32_t keeper; /* a node that keeps it; NODE_NONE: there may be none, or out of reach. */
+    uint32_t keeper; /* Then: who keeps an answer; NODE_NONE: there may be none, or out of reach. */
     uint32_t keeper_incarnation;
-    int64_t kept_since_ns; /* There. */
+    struct kept_answer kept; /* There, */
+    uint32_t made;           /* by what, as editions_made() says. */
 };
 
 /* A job that has arrived and not ended, where clients have keys: none may wait for it. */
