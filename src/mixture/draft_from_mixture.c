@@ -14,6 +14,8 @@
 #include "mixture/workload.h"
 #include "model/catalogue.h"
 
+#define SITE_NONE UINT32_MAX
+
 #define ALIKE 1e-6 /* Chances of two machines to get a task that differ by less are equal. */
 
 /* By worker, then by queue of the catalogue: the chance that a job's task goes there. */
@@ -74,16 +76,20 @@ struct sites *draft_sites_of(
     const struct mixture *mixture, const struct program_input *input, bool joined)
 {
     uint32_t *uses = find_uses(mixture, input, joined);
-    struct sites *sites = sites_create(input->fleet, &(struct sites_options){.uses = uses});
+    struct sites *sites =
+        sites_create(input->fleet, &(struct sites_options){.away = input->away, .uses = uses});
     free(uses);
     return sites;
 }
 
-/* By machine: its site. Each class of machines is one. */
+/* By machine: its site, or SITE_NONE of one that is away. Each class of machines is one. */
 static uint32_t *find_sites(const struct sites *sites)
 {
     uint32_t *site_of = memory_zeroed(sites->fleet->node_count, sizeof(*site_of));
     ASSERT(sites->site_count == sites->class_count);
+    for (uint32_t node = 0; node < sites->fleet->node_count; node++) {
+        site_of[node] = SITE_NONE;
+    }
     for (uint32_t i = 0; i < sites->site_count; i++) {
         const struct machine_class *machines = &sites->classes[sites->sites[i].machines];
         for (uint32_t k = 0; k < machines->node_count; k++) {
@@ -93,14 +99,20 @@ static uint32_t *find_sites(const struct sites *sites)
     return site_of;
 }
 
-/* A placement as spots: the machines of a site are numbered as they come. */
-static void find_spots(
+/*
+ * A placement as spots: the machines of a site are numbered as they come. False if it names one
+ * that is away.
+ */
+static bool find_spots(
     const struct sites *sites, const uint32_t *site_of, const uint16_t *placement,
     uint32_t task_count, struct spot *spots_out)
 {
     const struct fleet *fleet = sites->fleet;
     for (uint32_t i = 0; i < task_count; i++) {
         const uint32_t node = fleet->workers[placement[i]].node;
+        if (site_of[node] == SITE_NONE) {
+            return false;
+        }
         struct spot spot = {
             .site = (uint16_t)site_of[node],
             .slot = (uint16_t)(placement[i] - fleet->nodes[node].worker_first),
@@ -116,6 +128,7 @@ static void find_spots(
         }
         spots_out[i] = spot;
     }
+    return true;
 }
 
 static enum weft_status take_stream(
@@ -126,15 +139,15 @@ static enum weft_status take_stream(
     const uint32_t workflow = of.stream->number;
     const struct mixture_workflow *mixed = &mixture->workflows[workflow];
     const uint32_t from = draft->patterns.count;
-    const bool apart = draft->sites->site_count == draft->sites->fleet->node_count;
+    const bool apart = draft->sites->site_count == draft->sites->node_count;
     struct spot spots[WORKFLOW_TASKS_MAX];
     for (uint32_t i = 0; i < mixed->pattern_count; i++) {
-        if (mixed->weights[i] <= least / mixed->pattern_count) {
+        if (mixed->weights[i] <= least / mixed->pattern_count ||
+            !find_spots(
+                draft->sites, site_of, mixture_placement(mixture, workflow, i), mixed->task_count,
+                spots)) {
             continue;
         }
-        find_spots(
-            draft->sites, site_of, mixture_placement(mixture, workflow, i), mixed->task_count,
-            spots);
         /* On machines that stay apart placements are as different as they are in the mixture. */
         uint32_t index = apart ? UINT32_MAX : patterns_find(&draft->patterns, &of, spots);
         if (index == UINT32_MAX) {

@@ -182,7 +182,7 @@ static void add_arrival(struct taking_apart *work, struct spot spot, uint32_t wa
 {
     const struct sites *sites = work->of->sites;
     const struct site *site = &sites->sites[spot.site];
-    const double node_count = sites->fleet->node_count;
+    const double node_count = sites->node_count;
     struct crossing crossing = {0};
     if (sites->bottleneck != QUEUE_NONE) {
         crossing.queues[crossing.count++] = sites->bottleneck;
@@ -403,7 +403,7 @@ static void add_answer(struct taking_apart *work)
 {
     const struct workflow *workflow = work->of->stream->workflow;
     const struct sites *sites = work->of->sites;
-    const double node_count = sites->fleet->node_count;
+    const double node_count = sites->node_count;
     const double back_ns = sites->latency_ns * (node_count - 1) / node_count;
     add_step(work, QUEUE_NONE);
     for (uint32_t task = 0; task < workflow->task_count; task++) {

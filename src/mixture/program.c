@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "base/assert.h"
+#include "base/bitset.h"
 #include "base/error.h"
 #include "base/numbers.h"
 #include "mixture/draft.h"
@@ -92,6 +93,13 @@ static void report(struct draft *draft, uint64_t evaluations, struct program_rep
     }
 }
 
+/* How many machines are there. */
+static uint32_t machine_count(const struct program_input *input)
+{
+    const uint32_t count = input->fleet->node_count;
+    return input->away == NULL ? count : count - bitset_count(input->away, bitset_words(count));
+}
+
 /* How many parts classes of equal machines have in start @index; 1 is an even use of all. */
 static uint32_t choose_parts(
     const struct program_input *input, const struct workload *workload, uint32_t index)
@@ -99,7 +107,7 @@ static uint32_t choose_parts(
     if (index == 0) {
         return 1;
     }
-    if (input->fleet->node_count <= SINGLES_MAX) {
+    if (machine_count(input) <= SINGLES_MAX) {
         return SINGLES_MAX;
     }
     uint32_t parts = workload->stream_count + (index % 2 == 0 ? 2 : 1);
@@ -112,11 +120,14 @@ static struct draft *start(
     const struct program_input *input, const struct program_options *options,
     const struct workload *workload, uint32_t index, struct weft_error *error)
 {
-    const struct sites_options divided = {.parts = choose_parts(input, workload, index)};
+    const struct sites_options divided = {
+        .away = input->away,
+        .parts = choose_parts(input, workload, index),
+    };
     struct sites *sites = sites_create(input->fleet, &divided);
     struct draft *draft = draft_create(workload, sites);
     draft->descent.sizes_are_free = index > 0 && sites->site_count > sites->class_count &&
-                                    sites->site_count < input->fleet->node_count;
+                                    sites->site_count < sites->node_count;
     draft->descent.evaluations_max = options->evaluations_max / options->restarts;
     draft_seed(draft, index % 2 == 1 ? PART_IDLE_FIRST : PART_IDLE_LAST);
     draft->patterns_max = 0;

@@ -33,6 +33,8 @@ struct program_input {
     const struct profile *profile;
     const struct fleet *fleet;
     const double *rates_per_s; /* Jobs of each workflow. 0: it gets no patterns. */
+    const uint64_t *away;      /* A bit per machine of the fleet that is not there now: it gets
+                                  nothing, and no request comes to it. NULL: all are there. */
 };
 
 /* All zero: the defaults. */

@@ -3,10 +3,13 @@
 #include <stdlib.h>
 
 #include "base/assert.h"
+#include "base/bitset.h"
 #include "base/memory.h"
 #include "base/units.h"
 #include "mixture/workload.h"
 #include "model/workflow.h"
+
+#define CLASS_NONE UINT32_MAX /* Of a machine that is away. */
 
 /* Whether two machines have the same devices, links, rack and use. */
 static bool is_same(
@@ -28,7 +31,8 @@ static bool is_same(
 }
 
 /* Classes of equal machines, in the order of their first machines. */
-static void find_classes(struct sites *sites, const uint32_t *uses, const uint64_t *rates)
+static void find_classes(
+    struct sites *sites, const struct sites_options *options, const uint64_t *rates)
 {
     const uint32_t node_count = sites->fleet->node_count;
     uint32_t *class_of = memory_zeroed(node_count, sizeof(*class_of));
@@ -36,15 +40,20 @@ static void find_classes(struct sites *sites, const uint32_t *uses, const uint64
     sites->classes = memory_zeroed(node_count, sizeof(*sites->classes));
     sites->nodes = memory_zeroed(node_count, sizeof(*sites->nodes));
     for (uint32_t node = 0; node < node_count; node++) {
+        class_of[node] = CLASS_NONE;
+        if (options->away != NULL && bitset_has(options->away, node)) {
+            continue;
+        }
         uint32_t group = 0;
         while (group < sites->class_count &&
-               !is_same(sites->fleet, uses, rates, first[group], node)) {
+               !is_same(sites->fleet, options->uses, rates, first[group], node)) {
             group++;
         }
         if (group == sites->class_count) {
             first[sites->class_count++] = node;
         }
         class_of[node] = group;
+        sites->node_count++;
     }
     uint32_t *next = sites->nodes;
     for (uint32_t group = 0; group < sites->class_count; group++) {
@@ -139,13 +148,13 @@ struct sites *sites_create(const struct fleet *fleet, const struct sites_options
 {
     const uint32_t parts = options->parts == 0 ? 1 : options->parts;
     const uint32_t link_count = links_count(fleet);
-    ASSERT(fleet->node_count > 0);
     struct sites *sites = memory_zeroed(1, sizeof(*sites));
     uint64_t *rates = memory_zeroed(link_count, sizeof(*rates));
     links_rates(fleet, rates);
     sites->fleet = fleet;
     sites->latency_ns = (double)fleet->network.latency_ns;
-    find_classes(sites, options->uses, rates);
+    find_classes(sites, options, rates);
+    ASSERT(sites->node_count > 0);
     sites->sites = memory_zeroed(fleet->node_count, sizeof(*sites->sites));
     sites->queues = memory_zeroed(fleet->worker_count + link_count, sizeof(*sites->queues));
     for (uint32_t group = 0; group < sites->class_count; group++) {
@@ -200,7 +209,7 @@ static void add_inputs(
 
 void sites_add_ingress(struct sites *sites, const struct workload *workload)
 {
-    const double count = sites->fleet->node_count;
+    const double count = sites->node_count;
     const double part = (count - 1) / (count * count);
     for (uint32_t i = 0; i < workload->stream_count; i++) {
         const struct stream *stream = &workload->streams[i];

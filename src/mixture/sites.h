@@ -49,6 +49,7 @@ struct site {
 
 struct sites {
     const struct fleet *fleet;
+    uint32_t node_count; /* Of the machines that are there. */
     uint32_t class_count;
     struct machine_class *classes;
     uint32_t *nodes; /* By class. */
@@ -70,11 +71,15 @@ struct crossing {
 
 /* Which machines are taken together. All zero: those that are alike, evenly used. */
 struct sites_options {
+    const uint64_t *away; /* A bit per machine that is left out. NULL: none is. */
     const uint32_t *uses; /* By machine: those of different numbers stay apart. NULL: none. */
     uint32_t parts;       /* Sites of a class of several machines, at first of equal size. 0: 1. */
 };
 
-/* Group the machines of @fleet, which stays with the result. The caller owns that. */
+/*
+ * Group the machines of @fleet that are there, of which there is at least one. The fleet stays with
+ * the result, which the caller owns.
+ */
 struct sites *sites_create(const struct fleet *fleet, const struct sites_options *options);
 
 /* Release @sites. NULL is allowed. */

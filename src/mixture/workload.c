@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/bitset.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/units.h"
@@ -50,12 +51,15 @@ static void expect_items(
     }
 }
 
-/* What kinds of devices the fleet has, and how large: only these are asked for. */
-static struct need_room find_devices(const struct fleet *fleet)
+/* What kinds of devices there are, and how large: only these are asked for. */
+static struct need_room find_devices(const struct program_input *input)
 {
     struct need_room room = {0};
-    for (uint32_t i = 0; i < fleet->worker_count; i++) {
-        need_room_add(&room, &fleet->workers[i]);
+    for (uint32_t i = 0; i < input->fleet->worker_count; i++) {
+        const struct fleet_worker *worker = &input->fleet->workers[i];
+        if (input->away == NULL || !bitset_has(input->away, worker->node)) {
+            need_room_add(&room, worker);
+        }
     }
     return room;
 }
@@ -64,7 +68,7 @@ static bool look_up_task(
     const struct program_input *input, const struct workflow_task *task, uint32_t items,
     struct task_time *times_out)
 {
-    const struct need_room room = find_devices(input->fleet);
+    const struct need_room room = find_devices(input);
     const struct need need = need_of(input->profile, task, items);
     const uint32_t model = task->run;
     bool is_measured = false;
@@ -150,7 +154,7 @@ static void find_units(struct stream *stream, const struct program_input *input,
 {
     struct digraph *graph = digraph_from_workflow(stream->workflow, NULL, items);
     struct contraction *units = contraction_create(graph, CONTRACT_NEIGHBOURS);
-    const uint32_t kinds = find_devices(input->fleet).kinds;
+    const uint32_t kinds = find_devices(input).kinds;
     const bool is_mixed = (kinds & (kinds - 1)) != 0;
     const bool is_small = stream->workflow->task_count <= SMALL_TASKS;
     if ((is_mixed && is_small) || !runs_together(stream, units)) {

@@ -8,13 +8,15 @@
  * be used the draw is repeated, and at last another takes its tasks. Workflows that the
  * mixture does not know go to one worker, whole, drawn evenly.
  * Every node measures how many jobs of each workflow come to it. If what that means for
- * the cluster is far from the rates that were last solved for, they are solved for again,
- * beside the decisions, and the mixture is exchanged when it is there.
+ * the cluster is far from the rates that were last solved for, or other machines are members
+ * now, the program is solved again, beside the decisions, and the mixture is exchanged when it
+ * is there. Nodes that know of the same members and rates get the same mixture.
  * Source: Nona (CloudNet 2024), rebuilt from its description (papers: Nona, section 1):
  * patterns of whole jobs in place of pairs of tasks.
  * Ignores: queues and all else that is happening right now, models in memory, deadlines.
  * Not for: loads that change faster than they can be measured, bursts, or few requests.
  */
+#include "base/bitset.h"
 #include "base/units.h"
 #include "mixture/drift.h"
 #include "mixture/mixture.h"
@@ -34,25 +36,29 @@ enum {
 #define SCALE_STEP   0.9
 #define RESTARTS_MAX 1000
 
-/* Rates are those of all nodes together, per second. */
+/* Rates are those of all nodes together, per second. All bytes count: no padding. */
 struct nona_question {
     double rates[WORKFLOWS_MAX];
+    uint64_t away[NODES_MAX / 64]; /* Machines that are not members: a bit each. */
 };
 
 struct nona_state {
     const struct mixture *mixture; /* Of the last search; NULL: that of the plan. */
     bool is_searching;
+    bool has_drifted;                /* Rates are to be solved for as measured. */
     struct nona_question asked;      /* What was solved for last. */
     double measured[WORKFLOWS_MAX];  /* At this node alone: exponentially weighted. */
+    double nodes;                    /* That took requests then. */
     uint32_t arrived[WORKFLOWS_MAX]; /* Since the last tick. */
 };
 
 /*
- * Solve for @rates, or for the largest part of them that can be served. NULL if a task can
- * run nowhere, or no jobs come.
+ * Solve for @rates on the machines that are not @away, or for the largest part of them that can be
+ * served. NULL if a task can run nowhere, or no jobs come.
  */
 static struct mixture *solve_for(
-    const struct plan_input *input, const double *rates, const struct mixture *start)
+    const struct plan_input *input, const double *rates, const uint64_t *away,
+    const struct mixture *start)
 {
     double scaled[WORKFLOWS_MAX];
     const struct program_input program = {
@@ -60,6 +66,7 @@ static struct mixture *solve_for(
         .profile = input->profile,
         .fleet = input->fleet,
         .rates_per_s = scaled,
+        .away = away,
     };
     const struct program_options options = {
         .seed = input->seed,
@@ -89,7 +96,7 @@ static const void *plan(struct arena *arena, const struct plan_input *input)
     if (input->mixture != NULL || input->rates == NULL) {
         return input->mixture;
     }
-    struct mixture *solved = solve_for(input, input->rates, /* start */ NULL);
+    struct mixture *solved = solve_for(input, input->rates, /* away */ NULL, /* start */ NULL);
     const struct mixture *kept = solved == NULL ? NULL : mixture_copy_to(arena, solved);
     mixture_destroy(solved);
     return kept;
@@ -105,9 +112,10 @@ static void init(const struct policy_input *input)
 {
     struct nona_state *state = input->state;
     const struct mixture *mixture = input->plan;
+    state->nodes = node_count(input->view);
     for (uint32_t i = 0; mixture != NULL && i < mixture->workflow_count; i++) {
         state->asked.rates[i] = mixture->workflows[i].rate_per_s;
-        state->measured[i] = state->asked.rates[i] / node_count(input->view);
+        state->measured[i] = state->asked.rates[i] / state->nodes;
     }
 }
 
@@ -216,33 +224,95 @@ static double newest_part(const struct policy_input *input)
     return 1 / input->options[OPTION_WINDOW_S];
 }
 
-static void tick(const struct policy_input *input, struct tick_answer *answer_out)
+/* Which machines are no members now. */
+static void find_away(const struct view *view, uint64_t *away_out)
+{
+    const uint32_t words = bitset_words(view->fleet->node_count);
+    memset(away_out, 0, words * sizeof(*away_out));
+    for (uint32_t i = 0; view->members != NULL && i < view->fleet->node_count; i++) {
+        if (!members_is_up(view->members, i)) {
+            bitset_add(away_out, i);
+        }
+    }
+}
+
+/* Whether other machines are members than those that were solved for, at rates that are known. */
+static bool has_others(const struct policy_input *input)
+{
+    const struct nona_state *state = input->state;
+    const uint32_t words = bitset_words(input->view->fleet->node_count);
+    uint64_t away[NODES_MAX / 64];
+    double rate = 0;
+    for (uint32_t i = 0; i < input->catalogue->workflow_count; i++) {
+        rate += state->asked.rates[i];
+    }
+    find_away(input->view, away);
+    return rate > 0 && memcmp(away, state->asked.away, words * sizeof(*away)) != 0;
+}
+
+/* Clients of a node that has gone ask the others, and some ask one that has come. */
+static void share_among(struct nona_state *state, double nodes, uint32_t workflow_count)
+{
+    for (uint32_t i = 0; nodes != state->nodes && i < workflow_count; i++) {
+        state->measured[i] *= state->nodes / nodes;
+    }
+    state->nodes = nodes;
+}
+
+/* Take the last second into the averages. True: some rate is far from what was solved for. */
+static bool measure(const struct policy_input *input)
 {
     struct nona_state *state = input->state;
     const double part = newest_part(input);
-    const double share = input->options[OPTION_DRIFT];
     const double nodes = node_count(input->view);
     bool is_far = false;
+    share_among(state, nodes, input->catalogue->workflow_count);
     for (uint32_t i = 0; i < input->catalogue->workflow_count; i++) {
         state->measured[i] += part * (state->arrived[i] - state->measured[i]);
         state->arrived[i] = 0;
         const double expected = state->asked.rates[i] / nodes;
-        is_far = is_far || drift_is_real(state->measured[i], expected, part, share);
+        is_far = is_far ||
+                 drift_is_real(state->measured[i], expected, part, input->options[OPTION_DRIFT]);
     }
-    answer_out->solve = is_far && !state->is_searching && share > 0;
-    state->is_searching = state->is_searching || answer_out->solve;
+    return is_far;
 }
 
+static void tick(const struct policy_input *input, struct tick_answer *answer_out)
+{
+    struct nona_state *state = input->state;
+    const bool is_far = measure(input);
+    if (state->is_searching || input->options[OPTION_DRIFT] <= 0) {
+        return;
+    }
+    state->has_drifted = is_far;
+    answer_out->solve = is_far || has_others(input);
+    state->is_searching = answer_out->solve;
+}
+
+/* Of other members alone the rates stay: those that all nodes have asked for. */
 static void question(
     const struct policy_input *input, ATTR_UNUSED uint64_t problem, void *question_out)
 {
     struct nona_state *state = input->state;
     struct nona_question *asked = question_out;
-    *asked = (struct nona_question){{0}};
-    for (uint32_t i = 0; i < input->catalogue->workflow_count; i++) {
+    *asked = state->asked;
+    for (uint32_t i = 0; state->has_drifted && i < input->catalogue->workflow_count; i++) {
         asked->rates[i] = drift_round(state->measured[i] * node_count(input->view));
     }
+    find_away(input->view, asked->away);
     state->asked = *asked;
+}
+
+/* Whether @asked is what @plan is for: all machines, and its rates. */
+static bool is_planned(
+    const struct plan_input *input, const struct mixture *plan, const struct nona_question *asked)
+{
+    bool is_same =
+        plan != NULL && bitset_count(asked->away, bitset_words(input->fleet->node_count)) == 0;
+    for (uint32_t i = 0; is_same && i < plan->workflow_count; i++) {
+        is_same = asked->rates[i] == plan->workflows[i].rate_per_s;
+    }
+    return is_same;
 }
 
 static void *solve(
@@ -250,7 +320,10 @@ static void *solve(
     const void *question)
 {
     const struct nona_question *asked = question;
-    struct mixture *solved = solve_for(input, asked->rates, plan);
+    if (is_planned(input, plan, asked)) {
+        return mixture_copy(plan);
+    }
+    struct mixture *solved = solve_for(input, asked->rates, asked->away, plan);
     void *result = solved == NULL ? NULL : mixture_copy(solved);
     mixture_destroy(solved);
     return result;

@@ -18,6 +18,7 @@
 
 #include <cmocka.h>
 
+#include "mixture/mixture.h"
 #include "stage.h"
 
 /* A policy that does what the case says. */
@@ -892,6 +893,55 @@ static void clients_hang_up_when_they_have_waited(void **state)
     stage_close(&stage);
 }
 
+/* Short jobs have machine 0 for themselves, long ones the others. */
+static struct mixture *apart(void)
+{
+    struct mixture *mixture = mixture_create(/* workflows */ 2, /* workers */ 4, /* links */ 8);
+    mixture_set_workflow(mixture, 0, /* tasks */ 1, /* rate_per_s */ 300);
+    mixture_set_workflow(mixture, 1, /* tasks */ 1, /* rate_per_s */ 20);
+    assert_int_equal(mixture_add_pattern(mixture, 0, (uint16_t[]){0}, 1), WEFT_OK);
+    for (uint16_t i = 1; i < 4; i++) {
+        assert_int_equal(mixture_add_pattern(mixture, 1, (uint16_t[]){i}, 1), WEFT_OK);
+    }
+    assert_int_equal(mixture_seal(mixture, NULL), WEFT_OK);
+    return mixture;
+}
+
+/*
+ * Machine 0 is lost with a short job on it, which runs again on any other, as does the next. After
+ * the tick at 2 s there is a mixture without that machine: short jobs are together, apart from long
+ * ones. It is back at 4 s, and short jobs are there again.
+ */
+static void probabilities_are_solved_again_when_members_change(void **state)
+{
+    (void)state;
+    struct stage stage;
+    struct mixture *mixture = apart();
+    stage_open(&stage, /* node_count */ 4, MB(200));
+    (void)stage_model(&stage, "s", 0, MS(1));
+    (void)stage_model(&stage, "l", 0, MS(60));
+    const uint32_t small = stage_chain(&stage, "small", "s");
+    const uint32_t large = stage_chain(&stage, "large", "l");
+    stage.options.mixture = mixture;
+    stage.faults[0] = (struct fault){.at_ns = MS(200.5), .kind = FAULT_CRASH, .victim = 0};
+    stage.faults[1] = (struct fault){.at_ns = MS(4000), .kind = FAULT_RESTART, .victim = 0};
+    stage.options.fault_count = 2;
+    stage_start(&stage, "nona");
+    for (uint32_t i = 0; i < 2; i++) {
+        stage_request(&stage, MS(100), 1, small);
+        stage_request(&stage, MS(199), 1, small);
+        stage_request(&stage, MS(1500 + 20 * i), 1, small);
+    }
+    for (uint32_t i = 0; i < 4; i++) {
+        stage_request(&stage, MS(3000 + 20 * i), 1 + i % 3, small);
+        stage_request(&stage, MS(3010 + 20 * i), 1 + i % 3, large);
+        stage_request(&stage, MS(5500 + 20 * i), i, small);
+    }
+    stage_expect(&stage, "solved-again");
+    stage_close(&stage);
+    mixture_destroy(mixture);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -939,6 +989,7 @@ int main(void)
         cmocka_unit_test(a_tensor_half_sent_when_a_message_is_lost_is_lost_with_it),
         cmocka_unit_test(a_tensor_half_sent_at_a_partition_is_lost),
         cmocka_unit_test(clients_hang_up_when_they_have_waited),
+        cmocka_unit_test(probabilities_are_solved_again_when_members_change),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "base/attributes.h"
+#include "base/bitset.h"
 #include "document/scenario.h"
 #include "mixture/mixture.h"
 #include "policy/compose.h"
@@ -229,11 +230,26 @@ static bool pass(struct bed *bed, struct rng *rng, double rate)
     return policy_tick(&bed->seat).solve;
 }
 
-static double question_rate(struct bed *bed)
+/* What the node asks: a rate for each workflow first, then a bit for each machine that is away. */
+static double *ask(struct bed *bed)
 {
     double *question = arena_alloc(&bed->arena, policy_set_question_bytes(&bed->set));
     policy_question(&bed->seat, 0, question);
-    return question[0];
+    return question;
+}
+
+static double question_rate(struct bed *bed)
+{
+    return ask(bed)[0];
+}
+
+/* A question about all machines. */
+static double *question_of(struct bed *bed, double rate_per_s)
+{
+    double *question = arena_alloc(&bed->arena, policy_set_question_bytes(&bed->set));
+    memset(question, 0, policy_set_question_bytes(&bed->set));
+    question[0] = rate_per_s;
+    return question;
 }
 
 static void chance_is_no_drift(ATTR_UNUSED void **state)
@@ -278,7 +294,7 @@ static void drift_is_noticed_and_a_new_mixture_is_drawn_from(ATTR_UNUSED void **
         assert_true(placement[0] <= 4);
     }
     /* Found: it is drawn from at once. */
-    double question[WORKFLOWS_MAX] = {rate};
+    double *question = question_of(&bed, rate);
     struct mixture *solved = policy_set_solve(&bed.set, &bed.known, 0, question);
     assert_non_null(solved);
     assert_true(solved->workflows[0].rate_per_s == rate);
@@ -304,6 +320,105 @@ static void drift_can_be_left_alone(ATTR_UNUSED void **state)
     for (uint32_t second = 0; second < 100; second++) {
         assert_false(pass(&bed, &rng, 6000));
     }
+    close_bed(&bed);
+}
+
+/* Let the machines of @away be no members from now on: of the first 64. */
+static void set_away(struct bed *bed, uint64_t away)
+{
+    static uint64_t up[2];
+    static uint64_t since[80];
+    static struct members members;
+    up[0] = ~away;
+    up[1] = 0xffff;
+    members = (struct members){
+        .epoch = members.epoch + 1,
+        .node_count = 80,
+        .up_count = bitset_count(up, 2),
+        .up = up,
+        .since = since,
+    };
+    bed->view.members = &members;
+}
+
+/* Whether any job of @mixture has a task on a machine of @away. */
+static bool uses_any(const struct mixture *mixture, uint64_t away)
+{
+    const struct mixture_workflow *mixed = &mixture->workflows[0];
+    for (uint32_t i = 0; i < mixed->pattern_count * mixed->task_count; i++) {
+        if (mixed->placements[i] < 64 && (away >> mixed->placements[i] & 1) != 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void members_that_go_and_come_are_solved_for(ATTR_UNUSED void **state)
+{
+    const uint64_t away = 0xffff2;
+    struct bed bed;
+    struct bed other;
+    struct rng rng = rng_from_seed(8);
+    open_bed(&bed, "nona", NULL);
+    open_bed(&other, "nona", NULL);
+    const struct mixture *plan = bed.set.roles[ROLE_PLACE].plan;
+    assert_true(uses_any(plan, away));
+    assert_false(pass(&bed, &rng, 600));
+    set_away(&bed, away);
+    set_away(&other, away);
+    assert_true(pass(&bed, &rng, 600));
+    assert_false(pass(&bed, &rng, 600)); /* One search at a time. */
+    assert_true(pass(&other, &rng, 400));
+    const double *question = ask(&bed);
+    assert_true(question[0] == 600); /* As before, not as one node has measured it. */
+    assert_memory_equal(question, ask(&other), policy_set_question_bytes(&bed.set));
+    struct mixture *without = policy_set_solve(&bed.set, &bed.known, 0, question);
+    assert_false(uses_any(without, away));
+    policy_solved(&bed.seat, 0, without);
+    for (uint32_t i = 0; i < 1000; i++) {
+        uint16_t placement[TASKS];
+        place(&bed, placement);
+        assert_true(placement[0] >= 64 || (away >> placement[0] & 1) == 0);
+    }
+    assert_false(policy_tick(&bed.seat).solve && question_rate(&bed) == 600);
+    close_bed(&other);
+
+    /* All are back: what was planned, and nothing else. */
+    policy_solved(&bed.seat, 0, without);
+    set_away(&bed, 0);
+    struct policy_set *set = &bed.set;
+    struct mixture *again = policy_set_solve(set, &bed.known, 0, question_of(&bed, 600));
+    assert_true(again->mean_ns == plan->mean_ns);
+    assert_int_equal(again->workflows[0].pattern_count, plan->workflows[0].pattern_count);
+    assert_true(policy_tick(&bed.seat).solve);
+    free(again);
+    free(without);
+    close_bed(&bed);
+}
+
+/* Half of the machines go, and twice as much comes to each of the others: that is no drift. */
+static void rates_of_the_cluster_stay_when_members_go(ATTR_UNUSED void **state)
+{
+    struct bed bed;
+    struct rng rng = rng_from_seed(9);
+    open_bed(&bed, "nona", three_patterns());
+    set_away(&bed, 0xffffffffff);
+    assert_true(pass(&bed, &rng, 600));
+    assert_true(question_rate(&bed) == 600);
+    policy_solved(&bed.seat, 0, NULL);
+    for (uint32_t second = 0; second < 200; second++) {
+        assert_false(pass(&bed, &rng, /* of 40 nodes */ 1200));
+    }
+    close_bed(&bed);
+}
+
+static void members_can_be_left_alone(ATTR_UNUSED void **state)
+{
+    struct bed bed;
+    struct rng rng = rng_from_seed(6);
+    open_bed(&bed, "nona:drift=0", three_patterns());
+    set_away(&bed, 6);
+    assert_false(pass(&bed, &rng, 600));
     close_bed(&bed);
 }
 
@@ -340,7 +455,7 @@ static void too_much_is_solved_for_in_part(ATTR_UNUSED void **state)
 {
     struct bed bed;
     open_bed(&bed, "nona", NULL);
-    double question[WORKFLOWS_MAX] = {5000}; /* 22 ms each on 80 workers: 3636/s. */
+    double *question = question_of(&bed, 5000); /* 22 ms each on 80 workers: 3636/s. */
     struct mixture *solved = policy_set_solve(&bed.set, &bed.known, 0, question);
     assert_non_null(solved);
     assert_true(solved->workflows[0].rate_per_s < 3636);
@@ -361,6 +476,9 @@ int main(void)
         cmocka_unit_test(chance_is_no_drift),
         cmocka_unit_test(drift_is_noticed_and_a_new_mixture_is_drawn_from),
         cmocka_unit_test(drift_can_be_left_alone),
+        cmocka_unit_test(members_that_go_and_come_are_solved_for),
+        cmocka_unit_test(rates_of_the_cluster_stay_when_members_go),
+        cmocka_unit_test(members_can_be_left_alone),
         cmocka_unit_test(a_plan_is_solved_for_the_rates),
         cmocka_unit_test(too_much_is_solved_for_in_part),
     };

@@ -433,6 +433,69 @@ static void large_workflows_take_bounded_work(ATTR_UNUSED void **state)
     solver_case_close(&plan);
 }
 
+/* Diamonds at 300/s on @machines machines, or so many and @away others that are not there. */
+static struct mixture *solve_diamonds(
+    struct solver_case *plan, uint32_t machines, const uint64_t *away, const struct mixture *start,
+    struct program_report *report)
+{
+    const struct program_options options = {.start = start};
+    solver_case_open(plan, machines, /* worker_count */ 1);
+    plan->fleet->network = (struct fleet_network){
+        .kind = NETWORK_TWO_TIER,
+        .nodes_per_rack = 8,
+        .link_bytes_per_s = 1000000000,
+        .core_bytes_per_s = 2000000000,
+        .latency_ns = 20000,
+    };
+    solver_case_diamond(plan, /* scale */ 1, /* rate_per_s */ 300);
+    plan->input.away = away;
+    return solver_case_solve(plan, &options, report);
+}
+
+/* What is planned without some machines is what is planned for a cluster that never had them. */
+static void machines_that_are_away_get_nothing(ATTR_UNUSED void **state)
+{
+    static const uint64_t second_rack[] = {0xff00};
+    static const uint64_t some[] = {0x010204};
+    struct solver_case plans[4];
+    struct program_report reports[4];
+    struct mixture *mixtures[] = {
+        solve_diamonds(&plans[0], 16, NULL, NULL, &reports[0]),
+        solve_diamonds(&plans[1], 24, second_rack, NULL, &reports[1]),
+        solve_diamonds(&plans[2], 24, some, NULL, &reports[2]),
+        NULL,
+    };
+    mixtures[3] = solve_diamonds(&plans[3], 24, some, mixtures[2], &reports[3]);
+    assert_true(reports[1].mean_ns == reports[0].mean_ns);
+    assert_true(reports[1].load_max == reports[0].load_max);
+    assert_true(reports[2].mean_ns < reports[1].mean_ns);
+    assert_true(reports[3].mean_ns < 1.001 * reports[2].mean_ns);
+    for (uint32_t i = 0; i < 4; i++) {
+        const struct mixture_workflow *mixed = &mixtures[i]->workflows[0];
+        for (uint32_t k = 0; k < mixed->pattern_count * mixed->task_count; k++) {
+            const uint64_t *away = plans[i].input.away;
+            assert_true(away == NULL || (*away >> mixed->placements[k] & 1) == 0);
+        }
+        mixture_destroy(mixtures[i]);
+        solver_case_close(&plans[i]);
+    }
+}
+
+/* A kind of device that has no machine left cannot be planned with. */
+static void a_task_whose_machines_are_all_away_is_refused(ATTR_UNUSED void **state)
+{
+    static const uint64_t all[] = {7};
+    struct solver_case plan;
+    struct mixture *mixture = NULL;
+    struct weft_error error;
+    solver_case_open(&plan, /* node_count */ 3, /* worker_count */ 1);
+    (void)solver_case_model(&plan, "a", 10);
+    solver_case_single(&plan, "a", /* rate_per_s */ 5);
+    plan.input.away = all;
+    assert_int_equal(program_solve(&plan.input, &defaults, &mixture, NULL, &error), WEFT_NOT_FOUND);
+    solver_case_close(&plan);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -451,6 +514,8 @@ int main(void)
         cmocka_unit_test(jobs_of_two_kinds_keep_what_was_found_for_them),
         cmocka_unit_test(little_work_still_gives_a_mixture),
         cmocka_unit_test(large_workflows_take_bounded_work),
+        cmocka_unit_test(machines_that_are_away_get_nothing),
+        cmocka_unit_test(a_task_whose_machines_are_all_away_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
