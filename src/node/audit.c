@@ -7,6 +7,7 @@
 #include "node/inbox.h"
 #include "node/jobs.h"
 #include "node/keys.h"
+#include "node/keys_table.h"
 #include "node/outbox.h"
 #include "node/placing.h"
 #include "node/visits.h"
@@ -29,6 +30,16 @@ bool audit_has_room(const struct node *node, uint32_t messages)
            effects->record_count + wanted <= effects->capacity;
 }
 
+/* Whether the job of @visit has ended, as far as this node knows: its owner need not be asked. */
+static bool is_over(const struct node *node, const struct visit *visit)
+{
+    if (visit->job.node == node->id) {
+        return jobs_find(node, visit->job) == MAP_NONE;
+    }
+    const uint32_t slot = keyed_find_job(node, visit->job);
+    return slot != POOL_NONE && keyed_at(node, slot)->state == KEYED_ANSWERED;
+}
+
 /* False if that is too much for one step: those that were asked about are not silent any more. */
 static bool query_owners(struct node *node)
 {
@@ -47,10 +58,11 @@ static bool query_owners(struct node *node)
         }
         visit->touched_ns = now_ns(node);
         offered += visits_offer_again(node, slot, /* all */ true); /* Tickets are messages, too. */
-        if (visit->job.node == node->id) {                         /* No need to ask. */
-            if (jobs_find(node, visit->job) == MAP_NONE) {
-                visits_cancel(node, visit->job, REASON_STALE);
-            }
+        if (is_over(node, visit)) {
+            visits_cancel(node, visit->job, REASON_STALE);
+            continue;
+        }
+        if (visit->job.node == node->id) {
             continue;
         }
         if (!members_is_up(node->view.members, visit->job.node)) {

@@ -19,6 +19,7 @@ enum {
      * was cancelled; one that falls out costs a run and a visit, until the next audit.
      */
     CANCELLED_MAX = 64,
+    WITHDRAWN_MAX = 32,          /* Each is a reservation that is slower than its withdrawal. */
     EARLY_MAX = 32,              /* Each is a theft whose news is slower than what came of it. */
     GPU_UNITS_MAX = 128,         /* A share size is a bit of two words: percents fit. */
     LOAD_RETRIES_SHIFT_MAX = 10, /* Back-off doubles up to 2^10 times the first pause. */

@@ -212,7 +212,7 @@ void inbox_own_message(struct node *node, const struct message *message)
         }
         return;
     case MESSAGE_UNRESERVE:
-        visits_unreserve(node, message->job, message->task);
+        visits_unreserve(node, message);
         return;
     case MESSAGE_ACKNOWLEDGE:
         rows_acknowledged(node, message);

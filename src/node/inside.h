@@ -217,6 +217,7 @@ struct node {
     uint32_t parked_count;
     uint32_t cancelled_count;
     struct job_id cancelled[CANCELLED_MAX];
+    struct withdrawn withdrawn;
     struct suspects blocked; /* Peers that take no messages now. */
     struct suspects unmet;   /* Suspected ones that have never been reached. */
     int64_t *broken_ns;      /* By node: of those that are suspected, since when. */

@@ -4,6 +4,7 @@
 #ifndef NODE_INSIDE_MAIL_H
 #define NODE_INSIDE_MAIL_H
 
+#include "node/bounds.h"
 #include "wire/message.h"
 
 /* A message that waits for a blocked peer. The placement follows. */
@@ -19,6 +20,18 @@ struct parked {
 struct early {
     struct message *messages; /* The oldest first. NULL: none is kept. */
     uint32_t count;
+};
+
+/* A task that was withdrawn from this node before its reservation came: others send them. */
+struct withdrawn_task {
+    struct job_id job;
+    uint32_t task;
+    uint32_t attempt;
+};
+
+struct withdrawn {
+    uint32_t count;
+    struct withdrawn_task items[WITHDRAWN_MAX]; /* About the oldest first. */
 };
 
 #endif /* NODE_INSIDE_MAIL_H */

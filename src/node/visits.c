@@ -12,6 +12,7 @@
 #include "node/outbox.h"
 #include "node/routing.h"
 #include "node/rows.h"
+#include "node/withdrawn.h"
 
 /* Whether no client waits for @job any more, as far as this node can know. */
 static bool is_over(const struct node *node, struct job_id job)
@@ -338,21 +339,24 @@ void visits_reserve(struct node *node, const struct message *message)
             message->task == TASK_NONE
                 ? message->work.placement[i] == message->worker && workflow->tasks[i].in_count > 0
                 : message->task == i;
-        if (meant) {
+        if (meant && !withdrawn_take(node, message, i)) {
             reserve_task(node, visit, i, message->worker);
         }
     }
     close_visit(node, visit);
 }
 
-void visits_unreserve(struct node *node, struct job_id job, uint32_t number)
+void visits_unreserve(struct node *node, const struct message *message)
 {
-    const uint32_t visit_slot = visits_of(node, job);
-    if (visit_slot == MAP_NONE) {
+    const uint32_t visit_slot = visits_of(node, message->job);
+    const uint32_t slot = visit_slot == MAP_NONE
+                              ? POOL_NONE
+                              : find_task(node, visit_at(node, visit_slot), message->task);
+    if (slot == POOL_NONE) {
+        withdrawn_keep(node, message);
         return;
     }
-    const uint32_t slot = find_task(node, visit_at(node, visit_slot), number);
-    if (slot == POOL_NONE || task_at(node, slot)->state > TASK_GATHERING) {
+    if (task_at(node, slot)->state > TASK_GATHERING) {
         return; /* It runs already: the news is too late. */
     }
     struct task *task = task_at(node, slot);

@@ -13,8 +13,11 @@ void visits_reserve(struct node *node, const struct message *message);
 /* The visit of @job, or MAP_NONE. */
 uint32_t visits_of(const struct node *node, struct job_id job);
 
-/* Task @task of @job will not come, or not stay. Unknown ones are ignored. */
-void visits_unreserve(struct node *node, struct job_id job, uint32_t task);
+/*
+ * The task of @message will not come, or not stay. Its reservation may still be under way, since
+ * another node has sent that: it is ignored then.
+ */
+void visits_unreserve(struct node *node, const struct message *message);
 
 /* An input has come. Takes over one reference to @tensor. */
 void visits_input(struct node *node, const struct message *message, uint32_t tensor);

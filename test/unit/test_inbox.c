@@ -2,6 +2,7 @@
  * What other nodes say: malformed, late, twice, out of order. And their rows.
  *
  * Covers: src/node/inbox.c src/node/visits.c src/node/rows.c src/node/steal.c
+ * src/node/withdrawn.c
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -186,6 +187,37 @@ static void a_reserved_task_counts_in_the_row_until_it_is_unreserved(void **stat
     lone_deliver(&lone, &cancel);
     assert_int_equal(load->queued_ns, 0);
     assert_true(lone_is_empty(&lone));
+    lone_close(&lone);
+}
+
+/* A reservation comes from the owner, its withdrawal from who moved the task: either is first. */
+static void a_task_that_is_unreserved_before_it_is_reserved_never_counts(void **state)
+{
+    (void)state;
+    struct lone lone;
+    lone_open(&lone, &(struct lone_options){0});
+    const struct row_load *load = &lone.board.entries[0].live.load;
+    struct message plan = lone_message(&lone, MESSAGE_RESERVE, foreign, FLOW_DIAMOND, TASK_NONE);
+    struct message undo = lone_message(&lone, MESSAGE_UNRESERVE, foreign, FLOW_DIAMOND, 2);
+    undo.from = 2;
+    lone_deliver(&lone, &undo);
+    lone_deliver(&lone, &plan); /* All but the source, a and f, and b, which is withdrawn. */
+    assert_int_equal(load->queued_ns, MS(12));
+    plan.attempt++; /* A later one counts again, */
+    lone_deliver(&lone, &plan);
+    assert_int_equal(load->queued_ns, MS(32));
+    const struct message cancel = lone_message(&lone, MESSAGE_CANCEL, foreign, FLOW_DIAMOND, 0);
+    lone_deliver(&lone, &cancel);
+    const struct job_id other = {.node = 1, .number = 2};
+    const struct message first = lone_message(&lone, MESSAGE_UNRESERVE, other, FLOW_DIAMOND, 1);
+    lone_deliver(&lone, &first);
+    for (uint32_t i = 0; i < WITHDRAWN_MAX; i++) { /* and what was long ago is forgotten. */
+        undo.job.number = 10 + i;
+        lone_deliver(&lone, &undo);
+    }
+    const struct message late = lone_message(&lone, MESSAGE_RESERVE, other, FLOW_DIAMOND, 1);
+    lone_deliver(&lone, &late);
+    assert_int_equal(load->queued_ns, MS(10));
     lone_close(&lone);
 }
 
@@ -782,6 +814,7 @@ int main(void)
         cmocka_unit_test(a_second_copy_of_an_input_is_dropped),
         cmocka_unit_test(a_reservation_after_its_input_counts_nothing_twice),
         cmocka_unit_test(a_reserved_task_counts_in_the_row_until_it_is_unreserved),
+        cmocka_unit_test(a_task_that_is_unreserved_before_it_is_reserved_never_counts),
         cmocka_unit_test(a_task_that_gathers_can_be_unreserved_one_that_waits_or_runs_cannot),
         cmocka_unit_test(an_input_without_its_tensor_is_ignored),
         cmocka_unit_test(a_newer_attempt_replaces_the_placement_and_an_older_one_does_not),

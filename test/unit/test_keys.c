@@ -597,6 +597,25 @@ static void a_deputy_keeps_the_answer_for_who_asks_it(void **state)
     lone_close(&lone);
 }
 
+/* The owner takes its question for one after the answer, which the deputy has. */
+static void a_deputy_does_not_wait_for_tasks_of_what_is_answered(void **state)
+{
+    (void)state;
+    struct lone lone;
+    open_with_deputies(&lone);
+    lone.key = key_of(0, 1);
+    say(&lone, MESSAGE_DEPUTE, foreign, 1);
+    const struct message plan = lone_message(&lone, MESSAGE_RESERVE, foreign, FLOW_CHAIN, 1);
+    lone_deliver(&lone, &plan);
+    say(&lone, MESSAGE_RESULT, foreign, 1);
+    assert_int_equal(node_counts(lone.node).visits, 1);
+    assert_true(lone_timer(&lone, TIMER_AUDIT));
+    assert_int_equal(lone_sent_count(&lone, 1, MESSAGE_QUERY), 0);
+    assert_int_equal(node_counts(lone.node).visits, 0);
+    assert_true(node_keeps(lone.node, lone.key));
+    lone_close(&lone);
+}
+
 static void a_deputy_with_a_client_goes_on_with_what_its_owner_drops(void **state)
 {
     (void)state;
@@ -1077,6 +1096,7 @@ int main(void)
         cmocka_unit_test(a_deputy_knows_of_a_request_until_it_is_answered),
         cmocka_unit_test(a_deputy_stays_one_when_another_node_asks_its_owner),
         cmocka_unit_test(a_deputy_keeps_the_answer_for_who_asks_it),
+        cmocka_unit_test(a_deputy_does_not_wait_for_tasks_of_what_is_answered),
         cmocka_unit_test(a_deputy_with_a_client_goes_on_with_what_its_owner_drops),
         cmocka_unit_test(the_deputy_takes_over_and_a_client_that_asks_gets_the_answer),
         cmocka_unit_test(a_job_that_no_client_waits_for_ends_too),
