@@ -11,6 +11,9 @@
  *
  * If a config would be in time on a worker that has no room, and none is on one that has, the
  * queue waits. If none is in time anywhere, the config and worker that end first are taken.
+ *
+ * Where machines may be replaced by others (slots) nothing waits: nodes that know of different
+ * machines would not agree on which tasks do.
  */
 #ifndef POLICY_WEFT_HOME_H
 #define POLICY_WEFT_HOME_H

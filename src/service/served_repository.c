@@ -184,12 +184,15 @@ void served_repository_close(struct served_repository *served)
     repository_destroy(served->repository);
 }
 
-/* What a policy plans for the fleet of the start does not follow when machines change. */
+/*
+ * What a policy plans for the fleet of the start does not follow when machines change. One that
+ * says itself which tasks wait at homes has seen to it that none does.
+ */
 static enum weft_status check_policies(
     const struct policy_set *policies, const struct settings *settings, struct weft_error *error)
 {
     const struct policy *dispatch = policies->roles[ROLE_DISPATCH].policy;
-    bool is_fixed = dispatch != NULL && dispatch->plan != NULL;
+    bool is_fixed = dispatch != NULL && dispatch->plan != NULL && dispatch->waits == NULL;
     for (uint32_t role = 0; role < POLICY_ROLES; role++) {
         const struct policy *policy = policies->roles[role].policy;
         is_fixed = is_fixed || (policy != NULL && policy->solve != NULL);

@@ -120,6 +120,15 @@ class Differ(Machines):
         refused.logged("plans for machines that stay as they are")
         self.assertNotEqual(refused.process.wait(timeout=LIMIT), 0)
 
+    def test_weft_serves_machines_that_differ(self):
+        small = self.cluster.launch("small", "--policy", "weft", "--workers", "1")
+        large = self.cluster.launch("large", "--policy", "weft", "--workers", "3")
+        small.logged("event=member node=large ")
+        load = Load([small], per_server=6)
+        wait_for(self, lambda: busy_workers(large) == {0, 1, 2}, "not all of it is used")
+        load.stop()
+        self.assertEqual(load.wrong, [])
+
     def test_slots_must_be_the_same_for_all(self):
         self.cluster.launch("first")
         wait_for(self, lambda: self.cluster.members()["first"]["state"] == "ready", "not ready")

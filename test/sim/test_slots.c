@@ -115,6 +115,7 @@ static void play(const char *policy, const char *text)
 static const char *const policies[] = {
     "place=compass:pool:keep=16,order=weft,dispatch=first-fit:gpu=4:paying,cache=compass",
     "compass",
+    "weft",
     "jit",
     "least-work",
     "heft",
