@@ -9,6 +9,7 @@
 #include "base/numbers.h"
 #include "console/progress.h"
 #include "engine/monotonic.h"
+#include "function/function.h"
 #include "onnx/file.h"
 #include "onnx/run.h"
 #include "profile/estimate.h"
@@ -266,13 +267,28 @@ enum weft_status measure_here(
     return status;
 }
 
+/* Whether there is such a function. */
+static enum weft_status look_for_function(
+    const struct measure_options *options, struct measure_figures *figures_out,
+    struct weft_error *error)
+{
+    struct function function;
+    if (options->nursery != NULL) {
+        return nursery_measure(options, figures_out, error);
+    }
+    *figures_out = (struct measure_figures){.point_count = 0};
+    return options->is_shut
+               ? WEFT_OK
+               : function_open(options->file->path, options->file->function, &function, error);
+}
+
 enum weft_status measure_model(
     const struct measure_options *options, struct measure_figures *figures_out,
     struct weft_error *error)
 {
     ASSERT(options->file->kind != REPOSITORY_BUILTIN);
     if (options->file->kind == REPOSITORY_FUNCTION) {
-        return nursery_measure(options, figures_out, error);
+        return look_for_function(options, figures_out, error);
     }
     if (options->is_gpu) {
         const enum weft_status status = measure_gpu_look(options, figures_out, error);

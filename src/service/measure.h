@@ -46,6 +46,8 @@ struct measure_options {
     const char *name;
     const struct repository_file *file; /* Of a model that has the form in question, or of a
                                            function, which is only looked for: it is there. */
+    bool is_shut;                       /* Functions are not loaded into this process: without a
+                                           nursery, their first call says what is wrong. */
     const char *cache;                  /* Folder of mapped models; NULL: none. */
     enum measure_depth depth;
     bool is_gpu; /* Its form for GPUs is meant, on a GPU. */

@@ -38,6 +38,7 @@ enum weft_status measured_look(
         .name = repository->catalogue->models[model],
         .file = &file,
         .cache = has_cache ? cache : NULL,
+        .is_shut = repository->settings.isolate != ISOLATE_NOTHING,
         .depth = MEASURE_LOOK,
         .is_gpu = repository->files[model].path == NULL,
     };

@@ -187,6 +187,26 @@ class Functions(unittest.TestCase):
         text = "\n".join(other.ended()[2])
         self.assertRegex(text, "functions/scale.so is another file than in the cluster")
 
+    def test_versions_change_where_functions_share_the_process_of_the_server(self):
+        settings = self.cluster.folder_of("a") / "weft.yaml"
+        settings.write_text(SETTINGS + "isolate: false\n", encoding="utf-8")
+        server = self.cluster.launch("a")
+        self.cluster.put("a", 2, version=2, named=1)
+        status, text = self.load("a")
+        self.assertEqual(status, 400, text)
+        self.assertIn("no function 'again' in it", text)
+        self.cluster.put("a", 3, version=3)
+        self.assertEqual(self.load("a")[0], 200)
+        self.assertEqual(ask(server), 3**TASKS)
+
+    def test_versions_change_where_only_functions_have_processes(self):
+        settings = self.cluster.folder_of("a") / "weft.yaml"
+        settings.write_text(SETTINGS + "isolate: functions\n", encoding="utf-8")
+        server = self.cluster.launch("a")
+        self.cluster.put("a", 2, version=2)
+        self.assertEqual(self.load("a")[0], 200)
+        self.assertEqual(ask(server), 2**TASKS)
+
     def test_a_file_that_is_replaced_is_run_after_a_load(self):
         server = self.cluster.launch("a")
         self.assertEqual(ask(server), 1)
