@@ -56,6 +56,8 @@ static void on_fetched(void *asker, uint32_t status, char *bytes, size_t count)
             fetch->exchange, status,
             status == 403   ? "only nodes of the cluster may fetch files"
             : status == 404 ? "there is no such file"
+            : status == 409 ? "no member of the cluster is called so"
+            : status == 425 ? "the directory does not name this node yet"
                             : "the file cannot be read",
             /* extra */ NULL);
     }

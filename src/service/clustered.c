@@ -143,15 +143,21 @@ static uint64_t agreement(const struct settings *settings, const struct scenario
     return agreement_of(scenario->fleet, scenario->catalogue, names);
 }
 
-/* Whether the node called @name may have files: it is in the directory, and weft.yaml allows it. */
-static bool may_fetch(void *context, const char *name)
+/* Whether weft.yaml allows a node that is called @name. */
+static bool is_member(void *context, const char *name)
 {
     const struct clustered *cluster = context;
     bool is_named = cluster->settings->has_open_members;
     for (uint32_t i = 0; i < cluster->settings->member_count; i++) {
         is_named = is_named || strcmp(cluster->settings->members[i], name) == 0;
     }
-    return is_named && cluster->membership != NULL && membership_knows(cluster->membership, name);
+    return is_named;
+}
+
+static bool is_there(void *context, const char *name)
+{
+    const struct clustered *cluster = context;
+    return cluster->membership != NULL && membership_knows(cluster->membership, name);
 }
 
 enum weft_status clustered_open(
@@ -173,7 +179,8 @@ enum weft_status clustered_open(
         status = make_trust(cluster, where, error);
     }
     if (status == WEFT_OK) {
-        const struct offered_guard guard = {.context = cluster, .may_fetch = may_fetch};
+        const struct offered_guard guard = {
+            .context = cluster, .is_member = is_member, .is_there = is_there};
         cluster->files = offered_files_create(repository->folder, cluster->trust, &guard);
     }
     if (status == WEFT_OK) {

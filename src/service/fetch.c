@@ -26,9 +26,8 @@ enum {
     HEADER_BYTES = FILE_PROOF_BYTES + ACCESS_TOKEN_BYTES_MAX + NAME_BYTES_MAX + 64,
     NONCE_SECONDS = 30, /* A challenge is answered for so long. */
     WAIT_MS = 250,
-    WAITS_MAX = 40,  /* For members that are starting: ten seconds. */
-    KNOWN_MAX = 12,  /* Tries until a member has heard of this node: three seconds. */
-    FORBIDDEN = 403, /* It has not, or never will. */
+    WAITS_MAX = 40, /* For members that are starting: ten seconds. */
+    KNOWN_MAX = 12, /* Tries until a member has heard of this node: three seconds. */
 };
 
 /* A file that is missing. */
@@ -83,7 +82,30 @@ static void write_token(const struct fetch *fetch, char *out, size_t room)
         token[0] == '\0' ? "" : "\r\n");
 }
 
-/* Ask the node for @path, with @proof unless that is "". Errors: WEFT_IO, also if not 200. */
+/* Say why the node gives nothing, as @status tells. */
+static enum weft_status refuse(
+    const struct fetch *fetch, uint32_t status, const char *path, struct weft_error *error)
+{
+    switch (status) {
+    case OFFERED_UNPROVEN:
+        return error_set(
+            error, WEFT_IO, "it does not know this node: the secret or certificate is another");
+    case OFFERED_STRANGER:
+        return error_set(
+            error, WEFT_NOT_FOUND,
+            "no member of the cluster is called '%s'; '--node' says which this process is",
+            fetch->self);
+    case OFFERED_EARLY:
+        return error_set(error, WEFT_IO, "it has not found this node in the directory");
+    default:
+        return error_set(error, WEFT_IO, "%s: answers %u", path, status);
+    }
+}
+
+/*
+ * Ask the node for @path, with @proof unless that is "". Errors: WEFT_IO, also if not 200;
+ * WEFT_NOT_FOUND if no member has the name of this node.
+ */
 static enum weft_status call(
     const struct fetch *fetch, const char *path, const char *proof, uint32_t seconds,
     struct http_reply *reply_out, struct weft_error *error)
@@ -107,15 +129,8 @@ static enum weft_status call(
     if (reply_out->status == 200) {
         return WEFT_OK;
     }
-    if (reply_out->status == FORBIDDEN) {
-        (void)error_set(
-            error, WEFT_IO,
-            "it does not know this node: by its name, its secret or its certificate");
-    } else {
-        (void)error_set(error, WEFT_IO, "%s: answers %u", path, reply_out->status);
-    }
     free(reply_out->body);
-    return WEFT_IO;
+    return refuse(fetch, reply_out->status, path, error);
 }
 
 /* Have a nonce that the node will accept answers to. */
@@ -216,7 +231,7 @@ static enum weft_status ask_for_list(
 {
     reply_out->status = 0;
     enum weft_status status = ask(fetch, OFFERED_ROUTE, LIST_SECONDS, reply_out, error);
-    for (uint32_t i = 0; status != WEFT_OK && reply_out->status == FORBIDDEN && i < KNOWN_MAX;
+    for (uint32_t i = 0; status != WEFT_OK && reply_out->status == OFFERED_EARLY && i < KNOWN_MAX;
          i++) {
         directory_pause(WAIT_MS);
         reply_out->status = 0;
@@ -433,7 +448,8 @@ static enum weft_status fetch_from_any(
     for (uint32_t i = 0; i < list->count; i++) {
         if (can_be_asked(fetch, &list->items[i])) {
             status = fetch_from(fetch, &list->items[i], error);
-            if ((status == WEFT_OK && fetch->has_any) || status == WEFT_LIMIT) {
+            if ((status == WEFT_OK && fetch->has_any) || status == WEFT_LIMIT ||
+                status == WEFT_NOT_FOUND) {
                 return status;
             }
         }
@@ -488,8 +504,8 @@ enum weft_status fetch_missing(const struct fetch_options *options, struct weft_
         status = options->membership != NULL ? fetch_from_any(&fetch, list, error)
                                              : fetch_as_guest(&fetch, directory, list, error);
     }
-    if ((status == WEFT_IO || status == WEFT_EXISTS) && has_settings(options->folder) &&
-        options->under == NULL) {
+    if ((status == WEFT_IO || status == WEFT_EXISTS || status == WEFT_NOT_FOUND) &&
+        has_settings(options->folder) && options->under == NULL) {
         status = WEFT_OK; /* Perhaps nothing is missing: who reads the repository will see. */
     }
     trust_destroy(trust);

@@ -77,24 +77,12 @@ void offered_statement(const char *name, const char *path, char out[static OFFER
     (void)snprintf(out, OFFERED_PATH_BYTES, "%s %s", name, path);
 }
 
-/*
- * The nonce that @given, which is "NAME PROOF", answers, of those that hold. NULL if it is not
- * proven, or that node is not in the cluster.
- */
-static const char *proven_nonce(struct offered_files *files, const char *path, const char *given)
+/* The nonce that @proof, of the node called @name, answers, of those that hold. NULL: none. */
+static const char *proven_nonce(
+    struct offered_files *files, const char *path, const char *name, const char *proof)
 {
-    char name[NAME_BYTES_MAX];
     char text[OFFERED_PATH_BYTES];
-    const size_t length = strcspn(given, " ");
-    if (length == 0 || length >= sizeof(name) || given[length] == '\0') {
-        return NULL;
-    }
-    (void)snprintf(name, sizeof(name), "%.*s", (int)length, given);
     offered_statement(name, path, text);
-    if (!files->guard.may_fetch(files->guard.context, name)) {
-        return NULL;
-    }
-    const char *proof = given + length + 1;
     (void)current_nonce(files); /* What is too old goes. */
     for (uint32_t i = 0; i < 2; i++) {
         if (files->nonces[i][0] != '\0' &&
@@ -103,6 +91,30 @@ static const char *proven_nonce(struct offered_files *files, const char *path, c
         }
     }
     return NULL;
+}
+
+/*
+ * Whether who gives "NAME PROOF" may have @path: 200, and the nonce that it answers; or else what
+ * is to be answered. Only who is proven is told more than that it is not.
+ */
+static uint32_t admit(
+    struct offered_files *files, const char *path, const char *given, const char **nonce_out)
+{
+    const struct offered_guard *guard = &files->guard;
+    char name[NAME_BYTES_MAX];
+    const size_t length = strcspn(given, " ");
+    if (length == 0 || length >= sizeof(name) || given[length] == '\0') {
+        return OFFERED_UNPROVEN;
+    }
+    (void)snprintf(name, sizeof(name), "%.*s", (int)length, given);
+    *nonce_out = proven_nonce(files, path, name, given + length + 1);
+    if (*nonce_out == NULL) {
+        return OFFERED_UNPROVEN;
+    }
+    if (!guard->is_member(guard->context, name)) {
+        return OFFERED_STRANGER;
+    }
+    return guard->is_there(guard->context, name) ? 200 : OFFERED_EARLY;
 }
 
 /* Samples are of no use to a server that only works for others. */
@@ -254,11 +266,16 @@ static void fetch(
     void *context, const char *path, const char *proof, server_fetched fetched, void *asker)
 {
     struct offered_files *files = context;
-    const char *nonce =
-        is_challenge(path) ? current_nonce(files) : proven_nonce(files, path, proof);
-    if (nonce == NULL || is_challenge(path)) {
+    const char *nonce = NULL;
+    if (is_challenge(path)) {
+        nonce = current_nonce(files);
         char *bytes = nonce == NULL ? NULL : strdup(nonce);
-        fetched(asker, bytes == NULL ? 403 : 200, bytes, bytes == NULL ? 0 : strlen(bytes));
+        fetched(asker, bytes == NULL ? 500 : 200, bytes, bytes == NULL ? 0 : strlen(bytes));
+        return;
+    }
+    const uint32_t status = admit(files, path, proof, &nonce);
+    if (status != 200) {
+        fetched(asker, status, /* bytes */ NULL, /* count */ 0);
         return;
     }
     struct asked *asked = memory_zeroed(1, sizeof(*asked));

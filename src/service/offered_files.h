@@ -34,10 +34,18 @@ enum {
 #define OFFERED_ASK        "ask"    /* What proofs are for: to ask; */
 #define OFFERED_LIST       "list"   /* to be what was asked for. */
 
+/* What is answered to who may not have what it asks for. */
+enum {
+    OFFERED_UNPROVEN = 403, /* It does not have the secret, or a certificate in its name. */
+    OFFERED_STRANGER = 409, /* No member can be called so. */
+    OFFERED_EARLY = 425,    /* The directory has not said yet that this node is there. */
+};
+
 /* Who may fetch, as far as proofs do not say. */
 struct offered_guard {
     void *context;
-    bool (*may_fetch)(void *context, const char *name); /* The node called so. */
+    bool (*is_member)(void *context, const char *name); /* A member may be called so. */
+    bool (*is_there)(void *context, const char *name);  /* It is in the directory now. */
 };
 
 /* What the one called @name proves to ask for @path. */

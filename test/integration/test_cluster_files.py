@@ -197,16 +197,29 @@ class Files(unittest.TestCase):
     def test_only_nodes_in_the_directory_may_fetch(self):
         self.cluster.launch_all("a")
         secret = self.cluster.secret.read_text()
-        self.assertEqual(self.ask(ROUTE, secret, name="c")[0], 403)  # It knows the secret.
+        self.assertEqual(self.ask(ROUTE, secret, name="c")[0], 425)  # It knows the secret.
         self.be_guest("c")
         self.be_guest("stranger")
         self.ask_until(200, ROUTE, secret=secret, name="c")
-        self.assertEqual(self.ask(ROUTE, secret, name="b")[0], 403)
-        self.assertEqual(self.ask(ROUTE, secret, name="stranger")[0], 403)  # Not in weft.yaml.
+        self.assertEqual(self.ask(ROUTE, secret, name="b")[0], 425)
+        self.assertEqual(self.ask(ROUTE, secret, name="stranger")[0], 409)  # Not in weft.yaml.
+        self.assertEqual(self.ask(ROUTE, "another secret, just as long", name="stranger")[0], 403)
         self.assertEqual(self.ask(ROUTE, secret, name="a")[0], 200)
         nonce = self.get(f"{ROUTE}/challenge", {})[1].decode()
         _, proof = self.proof(ROUTE, secret, nonce, name="b")["x-weft-proof"].split()
         self.assertEqual(self.get(ROUTE, {"x-weft-proof": f"c {proof}"})[0], 403)
+
+    def test_a_node_that_is_no_member_is_told_so_once(self):
+        """Not by one member after the other, and not as if it could still become known."""
+        self.cluster.launch_all("a", "b")
+        stranger = self.cluster.launch("stranger", folder=self.empty, wait=False)
+        stranger.logged("no member of the cluster is called 'stranger'; '--node' says which")
+        self.assertEqual(stranger.process.wait(timeout=LIMIT), 2)
+        self.assertEqual(sum('event="cannot fetch"' in line for line in stranger.log), 1)
+        self.assertEqual(list(self.empty.iterdir()), [])
+        other = self.cluster.launch("other", wait=False)  # With the settings in its folder.
+        other.logged("no member in weft.yaml is called 'other'")
+        self.assertEqual(other.process.wait(timeout=LIMIT), 2)
 
     def test_a_certificate_fetches_for_its_own_node_alone(self):
         """With the certificate of b a process says that it is c, which is in the directory."""
