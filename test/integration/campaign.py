@@ -31,6 +31,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 import clustered  # noqa: E402
 import onnx_models  # noqa: E402
+import test_cluster_functions as functions  # noqa: E402
 from operated import LIBRARY, LIMIT, Server  # noqa: E402
 
 WHOLE_S = 60  # Until all nodes have to see each other again, and clients have their answers.
@@ -39,6 +40,10 @@ HEARD_S = 0.2  # A line of a log may be read so much later than it was written.
 AFTER_S = 2  # After a verdict latencies are looked at for so long.
 AGAIN = 7  # Every so many requests are asked for twice.
 SLOW = 4  # An answer is slow if it takes so many times the 99th percentile while all is well.
+WORKFLOW = clustered.WORKFLOW.replace(
+    "outputs: {y: second.y}",
+    "  third: {function: scale.times, in: {x: second.y}}\noutputs: {y: third.y}",
+)
 SPOILED_LINK = str(pathlib.Path(__file__).resolve().parent / "spoiled_link.py")
 
 
@@ -266,7 +271,8 @@ class Campaign:
         self.calm_s = []  # How long attempts took while all was well.
         self.recoveries = []  # Of each event with a verdict.
         self.wrong = []
-        self.versions = []  # Of the model: the right answers by value, for each that all have had.
+        self.versions = []  # The right answers by value, for each that all have had.
+        self.files = {"deep": 1, "scale": 1}  # The newest version of the model and of the function.
         self.early = []  # Answers that may be of the version that comes, with their values.
         self.lock = threading.Lock()
         self.ends = threading.Event()
@@ -285,6 +291,10 @@ class Campaign:
             self.root / "repository",
             clustered.SETTINGS.replace("[a, b, c]", f"[{', '.join(self.names)}]"),
         )
+        self.has_function = shutil.which("cc") is not None
+        if self.has_function:
+            self.put_function()
+            (self.root / "repository/twice.workflow.yaml").write_text(WORKFLOW, encoding="utf-8")
         self.etcd = None
         if clustered.Etcd.PROGRAM:
             address = f"{self.network.base}.254" if self.has_links else "127.0.0.1"
@@ -596,16 +606,34 @@ class Campaign:
             self.drain(name, 0)
             self.wait_until_whole()
 
-    def version(self, name, _):
-        """A new version of the model is loaded while another host is restarted: no answer is of
-        both, and in the end all are of the new one."""
-        number = len(self.versions) + 1
-        path = self.root / "repository/deep" / str(number)
+    def put_model(self):
+        """The next version of the model: one more layer."""
+        number = self.files["deep"]
         beside = self.root / "beside"
         beside.mkdir()
         (beside / "model.onnx").write_bytes(onnx_models.layers(clustered.WIDTH, 7 + number))
+        beside.rename(self.root / "repository/deep" / str(number))
+
+    def put_function(self):
+        """The next version of the function: it multiplies by its number."""
+        number = self.files["scale"]
+        folder = self.root / "repository/functions" / (str(number) if number > 1 else "")
+        functions.put(functions.build(self.root, number, named=1), folder / "scale.so")
+
+    def version(self, name, _):
+        """A new version of the model is loaded while another host is restarted."""
+        self.renew(name, "deep", self.put_model)
+
+    def function(self, name, _):
+        """The same with the function."""
+        self.renew(name, "scale", self.put_function)
+
+    def renew(self, name, what, put):
+        """Host @name loads a new version of @what, which @put makes, while another is restarted: no
+        answer is of both, and in the end all are of the new one."""
+        self.files[what] += 1
         self.is_changing = True
-        beside.rename(path)
+        put()
         before, stops = max(change for change, _, _ in self.served()), self.watch.stops
         os.kill(self.pid_of(name), signal.SIGHUP)
         self.drain(self.draw.choice([other for other in self.names if other != name]), 0)
@@ -620,7 +648,7 @@ class Campaign:
         if mixed or any(other != answers[0] for other in answers) or answers[0] in (
             self.versions[:-1]
         ):
-            self.wrong.append(f"version {number}: {str(mixed)[:200]} {str(answers)[:200]}")
+            self.wrong.append(f"{self.files}: {str(mixed)[:200]} {str(answers)[:200]}")
 
     def served(self):
         """Of each member: the change it has heard of, the one it serves, and its state."""
@@ -692,6 +720,7 @@ class Campaign:
         kinds += [self.full_disk] if self.has_disk else []
         kinds += [self.kill_two] if len(self.names) > 2 else []
         kinds += [self.version] if len(self.names) > 1 else []
+        kinds += [self.function] if len(self.names) > 1 and self.has_function else []
         kinds += [self.roll]
         kinds += [self.lead] if self.etcd is not None and self.options.etcds > 2 else []
         kinds = [kind for kind in kinds if not self.options.only
@@ -727,10 +756,34 @@ class Campaign:
                 break
         return tally
 
-    def close(self):
+    def rest(self):
+        """Without clients no host has anything to do. Returns after how many seconds all say so:
+        what was lost is found by an audit every ten."""
+        self.stop_clients()
+        began = self.now()
+        while self.now() < began + WHOLE_S:
+            work_ms = {name: self.work_ms(name) for name in self.names}
+            if not any(work_ms.values()):
+                return self.now() - began
+            time.sleep(0.2)
+        self.wrong.append(f"there is work left without clients: {work_ms} ms")
+        return self.now() - began
+
+    def work_ms(self, name):
+        """The work that host @name says it has."""
+        host, port = self.hosts[name].last_address()
+        text = urllib.request.urlopen(f"http://{host}:{port}/v2/cluster", timeout=LIMIT).read()
+        workers = json.loads(text)["workers"]
+        own = self.names.index(name)
+        return sum(worker["queued_ms"] for worker in workers if worker["node"] == own)
+
+    def stop_clients(self):
         self.ends.set()
         for thread in getattr(self, "threads", ()):
             thread.join(timeout=LIMIT)
+
+    def close(self):
+        self.stop_clients()
         for name, host in self.hosts.items():
             host.kill()
             if self.options.logs:
@@ -779,11 +832,13 @@ def main(arguments=None):
     try:
         campaign.begin()
         tally = campaign.go()
+        rest_s = campaign.rest()
     finally:
         campaign.close()
     print(f"campaign: {sum(tally.values())} events {tally}, {campaign.counts}, "
           f"{len(campaign.wrong)} wrong; slowest answer {campaign.worst_s:.2f} s, "
-          f"while all was well {campaign.worst_calm_s:.2f} s")  # fmt: skip
+          f"while all was well {campaign.worst_calm_s:.2f} s, "
+          f"no work left {rest_s:.1f} s after the last")  # fmt: skip
     report_recoveries(campaign)
     if campaign.watch.stops > 0:
         print(f"campaign: everything stood still {campaign.watch.stops} times, for "

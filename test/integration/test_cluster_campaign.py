@@ -11,8 +11,8 @@ from operated import LIBRARY
 class Campaigns(unittest.TestCase):
     def test_every_request_gets_its_answer(self):
         kinds = ("kill,stop,drain,no_directory,cut,loss,delay,clock,compact,full_disk,kill_two,"
-                 "version,roll")  # fmt: skip
-        given = ["--events", "13", "--longest", "1", "--seed", "1", "--only", kinds]
+                 "version,function,roll")  # fmt: skip
+        given = ["--events", "14", "--longest", "1", "--seed", "1", "--only", kinds]
         self.assertEqual(campaign.main(given), 0)
 
 
