@@ -6,6 +6,7 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/numbers.h"
 #include "cuda/versions.h"
 #include "engine/monotonic.h"
 #include "engine/task_inputs.h"
@@ -215,8 +216,8 @@ static struct part part_of(
     const struct engine_cuda *engine, const struct cuda_batch *batch, uint32_t start, uint32_t rows)
 {
     const uint32_t run_end = batch->at + package_rows(engine, batch);
-    const uint32_t low = start > batch->at ? start : batch->at;
-    const uint32_t high = start + rows < run_end ? start + rows : run_end;
+    const uint32_t low = max_u32(start, batch->at);
+    const uint32_t high = min_u32(start + rows, run_end);
     return low >= high ? (struct part){.count = 0}
                        : (struct part){low - start, low - batch->at, high - low};
 }
@@ -369,12 +370,11 @@ static void mind_hang(
 {
     const int64_t now_ns = monotonic_ns();
     const int64_t since_ns = now_ns - batch->asked_ns;
-    const int64_t most_ns = HUNG_FACTOR * graph->most_ns;
     batch->asked_ns = now_ns;
     if (!engine->is_recording) {
-        batch->waited_ns += since_ns < STILL_NS ? since_ns : STILL_NS;
+        batch->waited_ns += min_i64(since_ns, STILL_NS);
     }
-    if (batch->waited_ns > (most_ns > HUNG_NS ? most_ns : HUNG_NS)) {
+    if (batch->waited_ns > max_i64(HUNG_FACTOR * graph->most_ns, HUNG_NS)) {
         engine->options.hung(engine->base.host.context, batch->number);
         abort();
     }
@@ -395,7 +395,7 @@ static bool poll_run(struct engine_cuda *engine, struct cuda_batch *batch)
     }
     const int64_t run_ns = monotonic_ns() - batch->launched_ns;
     graph->run_ns = graph->run_ns == 0 || run_ns < graph->run_ns ? run_ns : graph->run_ns;
-    graph->most_ns = run_ns > graph->most_ns ? run_ns : graph->most_ns;
+    graph->most_ns = max_i64(run_ns, graph->most_ns);
     move_rows(engine, batch, graph, /* is_input */ false);
     batch->at += package_rows(engine, batch);
     if (batch->at < batch->rows) {

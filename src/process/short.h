@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "base/limits.h"
+#include "base/numbers.h"
 
 struct bundle;
 struct engine_batch;
@@ -31,7 +32,7 @@ enum { PROCESS_SIGNS_MIN = 16 };
 static inline uint32_t process_signs_needed(uint32_t needed, uint32_t signs, uint32_t most)
 {
     if (signs / 4 >= needed) { /* It has held. */
-        return needed / 2 < PROCESS_SIGNS_MIN ? PROCESS_SIGNS_MIN : needed / 2;
+        return max_u32(needed / 2, PROCESS_SIGNS_MIN);
     }
     return needed >= most ? most : 2 * needed;
 }

@@ -386,8 +386,7 @@ static void watch_load(struct process_worker *worker, int64_t now_ns)
     if (first == NULL) {
         return;
     }
-    const int64_t began_ns =
-        first->since_ns > worker->loaded_ns ? first->since_ns : worker->loaded_ns;
+    const int64_t began_ns = max_i64(first->since_ns, worker->loaded_ns);
     if (now_ns - began_ns > engine->load_ns_max) {
         (void)snprintf(
             why, sizeof(why), "took more than %.3g s to load '%s'",
