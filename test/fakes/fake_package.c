@@ -9,16 +9,14 @@
  *
  * tidy: foreign interface
  */
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine/half.h"
+#include "fakes/aoti_package.h"
 #include "fakes/fake_cuda.h"
 #include "fakes/fake_torch.h"
-
-#define EXPORT __attribute__((visibility("default")))
 
 enum { CONSTANTS = 2, HALVES_OUT = 64, WORDS = 1 << 20 };
 
@@ -29,11 +27,6 @@ struct container {
     uint64_t magic;
     bool is_big;
     const float *constants[CONSTANTS];
-};
-
-struct pair {
-    const char *name;
-    struct AtenTensorOpaque *tensor;
 };
 
 struct arguments {
@@ -53,20 +46,6 @@ extern fake_cuda_enqueue_function fake_cuda_enqueue;
 extern fake_cuda_touch_function fake_cuda_touch;
 extern fake_cuda_hang_function fake_cuda_hang;
 extern fake_cuda_linger_function fake_cuda_linger;
-
-EXPORT int32_t AOTInductorModelContainerCreateWithDevice(
-    void **out, size_t runners, const char *device, const char *folder);
-EXPORT int32_t AOTInductorModelContainerDelete(void *handle);
-EXPORT int32_t AOTInductorModelContainerGetNumConstants(void *handle, size_t *out);
-EXPORT int32_t
-AOTInductorModelContainerGetConstantOriginalFQN(void *handle, size_t index, const char **out);
-EXPORT int32_t
-AOTInductorModelContainerGetConstantName(void *handle, size_t index, const char **out);
-EXPORT int32_t AOTInductorModelContainerUpdateUserManagedConstantBufferPairs(
-    void *handle, const struct pair *pairs, size_t count, bool use_inactive, bool check_all);
-EXPORT int32_t AOTInductorModelContainerRunSingleThreaded(
-    void *handle, struct AtenTensorOpaque **inputs, size_t input_count,
-    struct AtenTensorOpaque **outputs, size_t output_count, void *stream, void *executor);
 
 extern int32_t aoti_torch_get_data_ptr(struct AtenTensorOpaque *tensor, void **out);
 extern int32_t aoti_torch_delete_tensor_object(struct AtenTensorOpaque *tensor);

@@ -5,18 +5,13 @@
  * tidy: foreign interface
  */
 #include <dlfcn.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cuda/driver.h"
-
-#define EXPORT __attribute__((visibility("default")))
+#include "fakes/aoti_package.h"
 
 enum { TYPE_FLOAT = 6, ON_CUDA = 1, EXTENT = 4, ROWS_MAX = 64 };
-
-struct AtenTensorOpaque;
 
 struct container {
     struct cuda_driver driver;
@@ -24,20 +19,6 @@ struct container {
     struct CUfunc_st *kernel;
     uint64_t made;
 };
-
-EXPORT int32_t AOTInductorModelContainerCreateWithDevice(
-    void **out, size_t runners, const char *device, const char *folder);
-EXPORT int32_t AOTInductorModelContainerDelete(void *handle);
-EXPORT int32_t AOTInductorModelContainerGetNumConstants(void *handle, size_t *out);
-EXPORT int32_t
-AOTInductorModelContainerGetConstantOriginalFQN(void *handle, size_t index, const char **out);
-EXPORT int32_t
-AOTInductorModelContainerGetConstantName(void *handle, size_t index, const char **out);
-EXPORT int32_t AOTInductorModelContainerUpdateUserManagedConstantBufferPairs(
-    void *handle, const void *pairs, size_t count, bool use_inactive, bool check_all);
-EXPORT int32_t AOTInductorModelContainerRunSingleThreaded(
-    void *handle, struct AtenTensorOpaque **inputs, size_t input_count,
-    struct AtenTensorOpaque **outputs, size_t output_count, void *stream, void *executor);
 
 extern int32_t aoti_torch_create_tensor_from_blob(
     void *data, int64_t rank, const int64_t *shape, const int64_t *strides, int64_t offset,
@@ -136,7 +117,7 @@ int32_t AOTInductorModelContainerGetConstantName(void *handle, size_t index, con
 }
 
 int32_t AOTInductorModelContainerUpdateUserManagedConstantBufferPairs(
-    void *handle, const void *pairs, size_t count, bool use_inactive, bool check_all)
+    void *handle, const struct pair *pairs, size_t count, bool use_inactive, bool check_all)
 {
     (void)handle;
     (void)pairs;
