@@ -20,40 +20,42 @@ uint64_t cuda_piece_bytes(const struct cuda_device *device, uint8_t size)
     return bytes;
 }
 
+/* What may be done with @piece at its address: @flags. */
+static int allow(const struct cuda_device *device, const struct cuda_piece *piece, int flags)
+{
+    const struct cuda_access access = {
+        .where = {.type = CUDA_ON_DEVICE, .number = device->number}, .flags = flags};
+    return device->driver->block_access(
+        piece->address, cuda_piece_bytes(device, piece->size), &access, 1);
+}
+
 /* Let @piece be written, at an address of its own. */
 static int open_piece(const struct cuda_device *device, struct cuda_piece *piece)
 {
     const struct cuda_driver *driver = device->driver;
     const uint64_t bytes = cuda_piece_bytes(device, piece->size);
-    const struct cuda_access access = {
-        .where = {.type = CUDA_ON_DEVICE, .number = device->number}, .flags = CUDA_READ_WRITE};
     int result = CUDA_SUCCESS;
     if (piece->address == 0) {
         result = driver->range_reserve(
             &piece->address, bytes, /* alignment */ 0, /* wanted */ 0, /* flags */ 0);
     }
-    if (result == CUDA_SUCCESS) {
+    if (result == CUDA_SUCCESS && !piece->is_mapped) {
         result =
             driver->block_map(piece->address, bytes, /* offset */ 0, piece->handle, /* flags */ 0);
-        piece->is_open = result == CUDA_SUCCESS;
+        piece->is_mapped = result == CUDA_SUCCESS;
     }
     if (result == CUDA_SUCCESS) {
-        result = driver->block_access(piece->address, bytes, &access, 1);
+        result = allow(device, piece, CUDA_READ_WRITE);
+        piece->is_open = result == CUDA_SUCCESS;
     }
     return result;
 }
 
-static void shut_piece(const struct cuda_device *device, struct cuda_piece *piece)
-{
-    if (piece->is_open) {
-        (void)device->driver->block_unmap(piece->address, cuda_piece_bytes(device, piece->size));
-        piece->is_open = false;
-    }
-}
-
 static void release_piece(const struct cuda_device *device, struct cuda_piece *piece)
 {
-    shut_piece(device, piece);
+    if (piece->is_mapped) {
+        (void)device->driver->block_unmap(piece->address, cuda_piece_bytes(device, piece->size));
+    }
     if (piece->address != 0) {
         (void)device->driver->range_free(piece->address, cuda_piece_bytes(device, piece->size));
     }
@@ -88,7 +90,8 @@ static int make_piece(const struct cuda_device *device, uint8_t size, struct cud
 void cuda_block_shut(const struct cuda_device *device, struct cuda_block *block)
 {
     for (uint32_t i = 0; i < block->count; i++) {
-        shut_piece(device, &block->pieces[i]);
+        struct cuda_piece *piece = &block->pieces[i];
+        piece->is_open = piece->is_open && allow(device, piece, CUDA_READ) != CUDA_SUCCESS;
     }
 }
 

@@ -14,8 +14,9 @@
  * nothing is ever joined, this ends once there are as many small ones as models ever need at a
  * time.
  *
- * A piece is written at an address of its own, where it is mapped while it waits for that: a load
- * finds it ready. Models are bound to other addresses, where it can only be read (weights.h).
+ * A piece is written at an address of its own, where it stays mapped: a load finds it ready. Models
+ * are bound to other addresses, where it can only be read (weights.h); and so can it be at its own,
+ * from some time after its load until it waits again.
  */
 #ifndef CUDA_BLOCK_H
 #define CUDA_BLOCK_H
@@ -29,6 +30,7 @@ struct cuda_piece {
     uint64_t address; /* Where it is written; reserved when it first is. 0: not yet. */
     int file;         /* For other processes; -1: it was not exported. */
     uint8_t size;     /* One of the four, the smallest is 0. */
+    bool is_mapped;   /* At that address. */
     bool is_open;     /* It can be written there now. */
 };
 
