@@ -272,6 +272,16 @@ static enum weft_status start_threads(struct engine_cuda *engine, struct weft_er
     return WEFT_OK;
 }
 
+static void init_conditions(struct engine_cuda *engine)
+{
+    pthread_condattr_t monotonic;
+    (void)pthread_condattr_init(&monotonic);
+    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&engine->changed, &monotonic);
+    (void)pthread_cond_init(&engine->records, NULL);
+    (void)pthread_condattr_destroy(&monotonic);
+}
+
 enum weft_status engine_cuda_create(
     const struct engine_cuda_options *options, struct engine **engine_out, struct weft_error *error)
 {
@@ -285,8 +295,7 @@ enum weft_status engine_cuda_create(
     engine->options.graphs_max = options->graphs_max == 0 || options->graphs_max > CUDA_GRAPHS_MAX
                                      ? CUDA_GRAPHS_MAX
                                      : options->graphs_max;
-    (void)pthread_cond_init(&engine->changed, NULL);
-    (void)pthread_cond_init(&engine->records, NULL);
+    init_conditions(engine);
     cuda_keeper_open(&engine->keeper, options->keeper);
     enum weft_status status = cuda_torch_open(options->torch, &engine->torch, error);
     if (status == WEFT_OK) {

@@ -48,6 +48,7 @@ struct engine_cuda_options {
     uint64_t memory_bytes; /* For weights, on all of them. 0: none is taken ahead. */
     uint64_t arena_bytes;  /* For what runs need. 0: an eighth of the device, at most 8 GiB. */
     uint64_t budget_bytes; /* Of that, for each share. 0: an eighth. */
+    int64_t keep_after_ns; /* The keeper gets weights so long after their load. 0: 10 ms. */
     uint32_t graphs_max;   /* So many at most. 0: CUDA_GRAPHS_MAX, which none can exceed. */
     bool are_streams;      /* As in struct cuda_shares. */
     bool have_priorities;  /* And the shorter a run, the sooner it gets processors. */

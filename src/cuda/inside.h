@@ -3,6 +3,7 @@
  *
  *     engine.c   operations of the host
  *     load.c     the thread that loads weights
+ *     keep.c     when they become the keeper's
  *     ahead.c    memory for them that is taken before
  *     versions.c the versions of a model that are here, with a place for each
  *     record.c   the thread that runs packages first, and records graphs

@@ -9,12 +9,6 @@
 #include "base/memory.h"
 #include "cuda/versions.h"
 
-/* As the keeper knows what is at @place: it outlives this process, and with it places. */
-static struct keeper_name name_of(const struct engine_cuda *engine, uint32_t place)
-{
-    return (struct keeper_name){cuda_group_at(place), engine->models[place].version};
-}
-
 /* What an earlier process has left with the keeper. Asked once: later, this one knows better. */
 static enum weft_status take_kept(
     struct engine_cuda *engine, uint32_t place, struct cuda_block *block_out,
@@ -25,7 +19,7 @@ static enum weft_status take_kept(
         return WEFT_NOT_FOUND;
     }
     model->is_asked = true;
-    const struct keeper_name name = name_of(engine, place);
+    const struct keeper_name name = cuda_name_of(engine, place);
     if (cuda_keeper_take(&engine->keeper, name, model->weights.range_bytes, block_out, error) !=
         WEFT_OK) {
         return WEFT_NOT_FOUND;
@@ -55,30 +49,11 @@ static enum weft_status take_new(
     }
     if (status == WEFT_NO_MEMORY &&
         cuda_keeper_take(
-            &engine->keeper, name_of(engine, place), /* bytes: of none */ 0, &none, &ignored) ==
-            WEFT_NOT_FOUND) {
+            &engine->keeper, cuda_name_of(engine, place), /* bytes: of none */ 0, &none,
+            &ignored) == WEFT_NOT_FOUND) {
         status = cuda_blocks_take(&engine->blocks, bytes, block_out, error);
     }
     return status;
-}
-
-/* The weights at @place, if there are any, outlive this process from now on, if there is a keeper.
- */
-static void keep(struct engine_cuda *engine, uint32_t place)
-{
-    struct cuda_block *block = &engine->models[place].weights.block;
-    if (block->count == 0 || !engine->models[place].is_tried || !engine->keeper.is_there) {
-        return;
-    }
-    for (uint32_t i = 0; i < block->count; i++) {
-        struct cuda_piece *piece = &block->pieces[i];
-        if (piece->file < 0 &&
-            engine->driver.block_export(
-                &piece->file, piece->handle, CUDA_HANDLE_FILE, /* flags */ 0) != CUDA_SUCCESS) {
-            return; /* It is copied again some day. */
-        }
-    }
-    cuda_keeper_give(&engine->keeper, name_of(engine, place), block);
 }
 
 static bool is_cancelled(void *context)
@@ -91,7 +66,7 @@ static bool is_cancelled(void *context)
 void cuda_weights_give_up(struct engine_cuda *engine, uint32_t place)
 {
     struct cuda_block block = cuda_weights_unmap(&engine->models[place].weights);
-    cuda_keeper_drop(&engine->keeper, name_of(engine, place));
+    cuda_keeper_drop(&engine->keeper, cuda_name_of(engine, place));
     bool is_exported = false;
     for (uint32_t i = 0; i < block.count; i++) {
         is_exported = is_exported || block.pieces[i].file >= 0;
@@ -251,17 +226,6 @@ static bool go_on(struct engine_cuda *engine, struct cuda_job *job)
     return job->error.status != WEFT_OK || bring(engine, job);
 }
 
-void cuda_load_keep(struct engine_cuda *engine, uint32_t group)
-{
-    const uint32_t first = cuda_place_first(group);
-    for (uint32_t i = first; i < first + ARTIFACT_VERSIONS_MAX; i++) {
-        if (engine->models[i].is_open) {
-            cuda_block_shut(&engine->device, &engine->models[i].weights.block);
-            keep(engine, i);
-        }
-    }
-}
-
 void cuda_load_give_up(struct engine_cuda *engine, uint32_t group)
 {
     const uint32_t first = cuda_place_first(group);
@@ -319,7 +283,7 @@ static void end_load(struct engine_cuda *engine, struct cuda_job *job)
         });
     cuda_unlock(engine);
     if (status == WEFT_OK) {
-        cuda_load_keep(engine, job->group);
+        cuda_keep_later(engine, job->group);
     }
 }
 
@@ -364,6 +328,7 @@ static void unload(struct engine_cuda *engine, const struct cuda_job *job)
         (void)pthread_cond_wait(&engine->changed, engine->options.lock);
     }
     cuda_unlock(engine);
+    group->keep_ns = 0;
     if (!group->is_revised) {
         cuda_load_give_up(engine, job->group);
     }
@@ -396,7 +361,7 @@ static void change_keeper(struct engine_cuda *engine, const struct cuda_job *job
     cuda_keeper_close(&engine->keeper);
     cuda_keeper_open(&engine->keeper, job->socket);
     for (uint32_t i = 0; i < cuda_place_count(engine); i++) {
-        keep(engine, i);
+        cuda_keep_at(engine, i);
     }
 }
 
@@ -437,8 +402,9 @@ static bool work(struct engine_cuda *engine, struct cuda_job *job)
     return true;
 }
 
-/* The first job that can be done now. A model that is tried is left alone until that is over. */
-static struct cuda_job *take_job(struct engine_cuda *engine)
+/* The link to the first job that can be done now; to none if there is none. A model that is tried
+ * is left alone until that is over. */
+static struct cuda_job **find_job(struct engine_cuda *engine)
 {
     struct cuda_job **link = &engine->jobs;
     while (
@@ -447,11 +413,7 @@ static struct cuda_job *take_job(struct engine_cuda *engine)
         engine->groups[(*link)->group].is_trying) {
         link = &(*link)->next;
     }
-    struct cuda_job *job = *link;
-    if (job != NULL) {
-        *link = job->next;
-    }
-    return job;
+    return link;
 }
 
 void *cuda_loader_main(void *argument)
@@ -462,7 +424,15 @@ void *cuda_loader_main(void *argument)
     cuda_mind(engine, cuda_device_enter(&engine->device, &error), &error);
     cuda_lock(engine);
     while (!engine->ends) {
-        struct cuda_job *job = take_job(engine);
+        struct cuda_job **link = find_job(engine);
+        struct cuda_job *job = *link;
+        const uint32_t kept = cuda_keep_next(engine);
+        if (cuda_keep_is_due(engine, kept, /* has_job */ job != NULL)) {
+            cuda_unlock(engine);
+            cuda_keep_now(engine, kept);
+            cuda_lock(engine);
+            continue;
+        }
         if (job == NULL && takes_ahead) {
             cuda_unlock(engine);
             takes_ahead = cuda_ahead_step(engine);
@@ -470,9 +440,10 @@ void *cuda_loader_main(void *argument)
             continue;
         }
         if (job == NULL) {
-            (void)pthread_cond_wait(&engine->changed, engine->options.lock);
+            cuda_keep_await(engine, kept);
             continue;
         }
+        *link = job->next;
         engine->job = job;
         cuda_unlock(engine);
         const bool is_over = work(engine, job);

@@ -64,7 +64,7 @@ void cuda_revise_end(struct engine_cuda *engine, struct cuda_job *job)
     } else if (job->is_temporary) {
         cuda_load_give_up(engine, job->group);
     } else {
-        cuda_load_keep(engine, job->group);
+        cuda_keep_later(engine, job->group);
     }
     cuda_lock(engine);
     group->is_revised = group->is_resident && job->error.status == WEFT_OK &&

@@ -22,6 +22,7 @@ struct cuda_group {
     bool is_revised;                   /* Weights stay when it leaves: it is loaded again. */
     bool was_tried;                    /* In an earlier process: so is what the next load brings. */
     bool is_told;                      /* To the keeper: which versions there are. */
+    int64_t keep_ns;                   /* When its weights are to be kept. 0: they are, or none. */
 };
 
 /* The number of the group of @model at @worker, and of all. */
@@ -101,8 +102,29 @@ void cuda_versions_close_all(struct engine_cuda *engine);
 void cuda_weights_give_up(struct engine_cuda *engine, uint32_t place);
 void cuda_load_give_up(struct engine_cuda *engine, uint32_t group);
 
-/* The weights of @group, which are complete, can only be read from now on, and are kept. */
-void cuda_load_keep(struct engine_cuda *engine, uint32_t group);
+/* keep.c; the loading thread's */
+
+/* As the keeper knows what is at @place: it outlives this process, and with it places. */
+static inline struct keeper_name cuda_name_of(const struct engine_cuda *engine, uint32_t place)
+{
+    return (struct keeper_name){cuda_group_at(place), engine->models[place].version};
+}
+
+/* The weights of @group, which are complete, can only be read and are kept; or are to be. */
+void cuda_keep_now(struct engine_cuda *engine, uint32_t group);
+void cuda_keep_later(struct engine_cuda *engine, uint32_t group);
+
+/* The weights at @place, if any, outlive this process from now on, if there is a keeper. */
+void cuda_keep_at(struct engine_cuda *engine, uint32_t place);
+
+/* The group that is to be kept next. UINT32_MAX: none. */
+uint32_t cuda_keep_next(const struct engine_cuda *engine);
+
+/* Whether @group, or none, is to be kept now, @has_job or not. */
+bool cuda_keep_is_due(const struct engine_cuda *engine, uint32_t group, bool has_job);
+
+/* Wait for a job, or until @group is due. Under the lock. */
+void cuda_keep_await(struct engine_cuda *engine, uint32_t group);
 
 /* revise.c */
 

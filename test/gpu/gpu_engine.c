@@ -555,31 +555,39 @@ static double median(double *values, uint32_t count)
     return values[count / 2];
 }
 
-/* A model that was there comes again, and runs: medians of some times. */
+enum { TIMES = 9, SETTLED_MS = 30 };
+
+/* A model that was there for @rest_ms comes again, and runs: medians of some times. */
+static void measure_misses(uint32_t i, uint32_t rest_ms)
+{
+    double left[TIMES], again[TIMES], runs[TIMES], answered[TIMES];
+    double error = 0;
+    for (uint32_t k = 0; k < TIMES; k++) {
+        uv_sleep(rest_ms);
+        left[k] = unload(i);
+        const double start_again = now();
+        again[k] = load(i);
+        const struct pending *batch = run(2, i, UNITS, 1);
+        answered[k] = now() - start_again;
+        runs[k] = batch->took;
+        error = batch->error > error ? batch->error : error;
+    }
+    printf(
+        "miss   %-6s there for %2u ms; unload %5.2f ms; load again %6.2f ms (%4.1f GB/s, "
+        "%.2f to %.2f ms), then a run of %5.2f: answered %6.2f ms after it was missed, error "
+        "%.4f\n",
+        models[i].name, rest_ms, median(left, TIMES) * 1e3, median(again, TIMES) * 1e3,
+        (double)models[i].manifest.weights_bytes / median(again, TIMES) / 1e9, again[0] * 1e3,
+        again[TIMES - 1] * 1e3, median(runs, TIMES) * 1e3, median(answered, TIMES) * 1e3, error);
+}
+
 static void measure_loads(void)
 {
-    enum { TIMES = 9 };
     for (uint32_t i = 0; i < model_count; i++) {
-        double left[TIMES], again[TIMES], runs[TIMES], answered[TIMES];
-        double error = 0;
-        const double first = load(i);
+        printf("first  %-6s load %6.0f ms (code and plans)\n", models[i].name, load(i) * 1e3);
         (void)run(1, i, UNITS, 1);
-        for (uint32_t k = 0; k < TIMES; k++) {
-            left[k] = unload(i);
-            const double start_again = now();
-            again[k] = load(i);
-            const struct pending *batch = run(2, i, UNITS, 1);
-            answered[k] = now() - start_again;
-            runs[k] = batch->took;
-            error = batch->error > error ? batch->error : error;
-        }
-        printf(
-            "miss   %-6s first load %6.0f ms (code and plans); unload %5.2f ms; load again %6.2f "
-            "ms (%4.1f GB/s), then a run of %5.2f: answered %6.2f ms after it was missed, error "
-            "%.4f\n",
-            models[i].name, first * 1e3, median(left, TIMES) * 1e3, median(again, TIMES) * 1e3,
-            (double)models[i].manifest.weights_bytes / median(again, TIMES) / 1e9,
-            median(runs, TIMES) * 1e3, median(answered, TIMES) * 1e3, error);
+        measure_misses(i, /* rest_ms */ 0);
+        measure_misses(i, SETTLED_MS);
     }
 }
 

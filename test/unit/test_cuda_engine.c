@@ -5,7 +5,7 @@
  * Covers: src/cuda/engine.c, src/cuda/load.c, src/cuda/run.c,
  * src/cuda/record.c, src/cuda/held.c, src/cuda/choose.c,
  * src/cuda/keeper.c, src/process/keeper.c, src/engine/task_inputs.c,
- * src/cuda/versions.c, src/cuda/revise.c, src/process/revise.c,
+ * src/cuda/versions.c, src/cuda/revise.c, src/cuda/keep.c, src/process/revise.c,
  * src/process/count.c, src/cuda/ahead.c, src/process/still.c
  */
 #include "cuda/engine.h"
@@ -16,6 +16,7 @@
 #include <uv.h>
 
 #include "base/error.h"
+#include "base/units.h"
 #include "engine/segment.h"
 #include "model/catalogue.h"
 #include "process/child.h"
@@ -174,6 +175,7 @@ static uint32_t workers_of_gpu = 1;
 static bool are_streams;
 static bool have_priorities;
 static uint32_t graphs_max;
+static int64_t keep_after_ns = 1; /* Before the next job. */
 
 static void world_init(int64_t run_ns_max, const char *driver)
 {
@@ -199,6 +201,7 @@ static void world_init(int64_t run_ns_max, const char *driver)
         .have_priorities = have_priorities,
         .budget_bytes = 8 * MIB,
         .graphs_max = graphs_max,
+        .keep_after_ns = keep_after_ns,
         .compare = are_compared ? compare : NULL,
     };
     world.child = (struct process_child_options){
@@ -526,6 +529,31 @@ static void what_changes_is_compared_before_it_is_run(ATTR_UNUSED void **state)
     world_deinit();
 }
 
+static void on_timer(ATTR_UNUSED uv_timer_t *timer)
+{
+}
+
+/* Wait until processes have ended that were forked for the engine: @count so far. */
+static void await_ends(uint32_t count)
+{
+    uv_timer_t timer;
+    assert_int_equal(uv_timer_init(&world.loop, &timer), 0);
+    assert_int_equal(uv_timer_start(&timer, on_timer, 1, 1), 0);
+    while (world.ended < count) {
+        (void)uv_run(&world.loop, UV_RUN_ONCE);
+    }
+    uv_close((uv_handle_t *)&timer, NULL);
+    (void)uv_run(&world.loop, UV_RUN_NOWAIT);
+}
+
+/* End a process that was forked for the engine, and wait until that was noticed. */
+static void end_process(pid_t process)
+{
+    const uint32_t before = world.ended;
+    assert_int_equal(kill(process, SIGKILL), 0);
+    await_ends(before + 1);
+}
+
 static void a_broken_device_costs_the_task_that_broke_it(ATTR_UNUSED void **state)
 {
     world_init(0, FAKE_CUDA);
@@ -733,23 +761,24 @@ static void a_share_without_memory_is_left_alone(ATTR_UNUSED void **state)
     world_deinit();
 }
 
-static void on_timer(ATTR_UNUSED uv_timer_t *timer)
+/* Files of device memory that the keeper holds, once it has read all that was sent to it. */
+static uint32_t count_kept(uint32_t wanted)
 {
-}
-
-/* End a process that was forked for the engine, and wait until that was noticed. */
-static void end_process(pid_t process)
-{
-    const uint32_t before = world.ended;
-    uv_timer_t timer; /* The loop would not wait for what nothing is under way for. */
-    assert_int_equal(uv_timer_init(&world.loop, &timer), 0);
-    assert_int_equal(uv_timer_start(&timer, on_timer, 1, 1), 0);
-    assert_int_equal(kill(process, SIGKILL), 0);
-    while (world.ended == before) {
-        (void)uv_run(&world.loop, UV_RUN_ONCE);
+    char path[300];
+    char link[300];
+    uint32_t count = UINT32_MAX;
+    for (uint32_t i = 0; i < 2000 && count != wanted; i++) {
+        uv_sleep(i == 0 ? 0 : 5);
+        count = 0;
+        for (uint32_t k = 0; k < 256; k++) {
+            (void)snprintf(
+                path, sizeof(path), "/proc/%d/fd/%u", (int)worker_zero()->keeper.child.process, k);
+            const ssize_t bytes = readlink(path, link, sizeof(link) - 1);
+            link[bytes < 0 ? 0 : bytes] = '\0';
+            count += strstr(link, "memfd:device") != NULL ? 1 : 0;
+        }
     }
-    uv_close((uv_handle_t *)&timer, NULL);
-    (void)uv_run(&world.loop, UV_RUN_NOWAIT);
+    return count / 2; /* The driver's, and its own. */
 }
 
 static void a_killed_engine_leaves_its_weights(ATTR_UNUSED void **state)
@@ -762,6 +791,26 @@ static void a_killed_engine_leaves_its_weights(ATTR_UNUSED void **state)
     unload(DOUBLE);
     load(DOUBLE);
     run(2, DOUBLE, 1, 7, 1); /* It let go of them. */
+    world_deinit();
+}
+
+static void weights_are_kept_a_while_after_their_load(ATTR_UNUSED void **state)
+{
+    keep_after_ns = 3600 * NS_PER_S;
+    world_init(0, FAKE_CUDA);
+    load(DOUBLE);
+    change_file(DOUBLE, 7);
+    assert_int_equal(count_kept(0), 0);
+    end_process(worker_zero()->child.process);
+    run(1, DOUBLE, 1, 7, 1); /* They were copied again. */
+    world_deinit();
+    keep_after_ns = NS_PER_S / 100;
+    world_init(0, FAKE_CUDA);
+    load(DOUBLE);
+    load(NEGATE);
+    assert_int_equal(count_kept(4), 2); /* Without another job. */
+    unload(NEGATE);
+    assert_int_equal(count_kept(2), 1);
     world_deinit();
 }
 
@@ -1282,26 +1331,6 @@ static uint32_t count_maps(pid_t process, const char *text)
     return count;
 }
 
-/* Files of device memory that the keeper holds, once it has read all that was sent to it. */
-static uint32_t count_kept(uint32_t wanted)
-{
-    char path[300];
-    char link[300];
-    uint32_t count = UINT32_MAX;
-    for (uint32_t i = 0; i < 2000 && count != wanted; i++) {
-        uv_sleep(i == 0 ? 0 : 5);
-        count = 0;
-        for (uint32_t k = 0; k < 256; k++) {
-            (void)snprintf(
-                path, sizeof(path), "/proc/%d/fd/%u", (int)worker_zero()->keeper.child.process, k);
-            const ssize_t bytes = readlink(path, link, sizeof(link) - 1);
-            link[bytes < 0 ? 0 : bytes] = '\0';
-            count += strstr(link, "memfd:device") != NULL ? 1 : 0;
-        }
-    }
-    return count / 2; /* The driver's, and its own. */
-}
-
 /* Whether the weights of version @version are mapped for copies. */
 static bool is_registered(uint32_t version)
 {
@@ -1598,6 +1627,7 @@ static int reset(ATTR_UNUSED void **state)
     have_priorities = false;
     are_compared = false;
     graphs_max = 0;
+    keep_after_ns = 1;
     launch_worker = 0;
     return 0;
 }
@@ -1636,6 +1666,7 @@ int main(void)
         cmocka_unit_test_teardown(graphs_are_made_ahead, reset),
         cmocka_unit_test_teardown(graphs_are_bounded, reset),
         cmocka_unit_test_teardown(a_killed_engine_leaves_its_weights, reset),
+        cmocka_unit_test_teardown(weights_are_kept_a_while_after_their_load, reset),
         cmocka_unit_test_teardown(a_killed_keeper_is_replaced, reset),
         cmocka_unit_test_teardown(without_a_keeper_weights_are_copied_again, reset),
         cmocka_unit_test_teardown(a_keeper_that_stands_still_is_left, reset),
