@@ -12,6 +12,8 @@
 #include "process/inside.h"
 #include "process/telling.h"
 
+#define SUSPECTS_NS INT64_C(250000000) /* Others go before suspects for no longer. */
+
 struct process_batch *process_batch_create(const struct engine_batch *batch)
 {
     struct process_batch *copy =
@@ -163,32 +165,58 @@ static bool is_any(const struct process_worker *worker, bool is_suspect, enum ba
     return false;
 }
 
+/* Send @batch. False if it is over instead, or waits as a suspect from now on. */
+static bool try_batch(struct process_worker *worker, struct process_batch *batch)
+{
+    const struct process_model *broken = broken_of(worker, batch);
+    if (broken != NULL) {
+        finish(worker, batch, WEFT_FAILED, broken->cause);
+        return false;
+    }
+    return send_batch(worker, batch);
+}
+
+/*
+ * The suspect that is next: the one that was launched last. That which was launched first is the
+ * most likely to end the process once more; until then others are answered. NULL: none waits.
+ */
+static struct process_batch *last_suspect(const struct process_worker *worker)
+{
+    struct process_batch *last = NULL;
+    for (struct process_batch *batch = worker->batches; batch != NULL; batch = batch->next) {
+        last = batch->is_suspect && batch->state == BATCH_WAITING ? batch : last;
+    }
+    return last;
+}
+
+/* Whether others go before suspects, of which some wait: these want to be alone, but not forever.
+ */
+static bool do_others_go(struct process_worker *worker)
+{
+    const int64_t now_ns = process_now_ns(worker->engine);
+    worker->suspects_ns = worker->suspects_ns == 0 ? now_ns : worker->suspects_ns;
+    return now_ns - worker->suspects_ns <= SUSPECTS_NS;
+}
+
 /* Send what can be sent. False if something could not: then others may be sent instead. */
 static bool pump(struct process_worker *worker)
 {
-    const bool is_careful = is_any(worker, /* is_suspect */ true, BATCH_WAITING) ||
-                            is_any(worker, /* is_suspect */ true, BATCH_SENT);
-    if (is_careful &&
-        (is_any(worker, false, BATCH_SENT) || is_any(worker, false, BATCH_CANCELLED))) {
+    struct process_batch *suspect = last_suspect(worker);
+    if (is_any(worker, /* is_suspect */ true, BATCH_SENT)) {
         return true; /* Suspects run alone. */
     }
-    struct process_batch *next;
-    for (struct process_batch *batch = worker->batches; batch != NULL; batch = next) {
-        next = batch->next;
-        if (batch->state != BATCH_WAITING || (is_careful && !batch->is_suspect)) {
-            continue;
-        }
-        const struct process_model *broken = broken_of(worker, batch);
-        if (broken != NULL) {
-            finish(worker, batch, WEFT_FAILED, broken->cause);
-            continue;
-        }
-        const bool is_sent = send_batch(worker, batch);
-        if (is_careful || !is_sent) {
-            return is_sent;
+    if (suspect == NULL) {
+        worker->suspects_ns = 0;
+    }
+    if (suspect == NULL || do_others_go(worker)) {
+        for (struct process_batch *batch = worker->batches; batch != NULL; batch = batch->next) {
+            if (batch->state == BATCH_WAITING && !batch->is_suspect && !try_batch(worker, batch)) {
+                return false;
+            }
         }
     }
-    return true;
+    return suspect == NULL || is_any(worker, false, BATCH_SENT) ||
+           is_any(worker, false, BATCH_CANCELLED) || try_batch(worker, suspect);
 }
 
 void process_batches_pump(struct process_worker *worker)

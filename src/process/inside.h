@@ -4,7 +4,7 @@
  *     process.c          operations of the host, reports of the processes
  *     worker.c   a process comes, ends and is replaced
  *     keeper.c   what keeps the weights of a GPU comes and is replaced
- *     batch.c    a batch is sent whole or, under suspicion, task by task
+ *     batch.c    a batch is sent whole or, under suspicion, task by task, after others
  *     short.h    what makes the way there and back short
  */
 #ifndef PROCESS_INSIDE_H
@@ -109,6 +109,7 @@ struct process_worker {
     uint32_t failures;        /* Processes that ended soon after they began, in a row. */
     uint32_t restoring;       /* Models that are. */
     int64_t loaded_ns;        /* When a load last ended: the next one began. */
+    int64_t suspects_ns;      /* Since when suspects wait for others. 0: they do not. */
     uint64_t function_starts; /* As its process last said. */
     uint64_t function_crashes;
     struct process_keeper keeper;

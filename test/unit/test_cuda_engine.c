@@ -584,6 +584,29 @@ static struct process_worker *worker_zero(void)
     return ((struct engine_process *)world.engine)->workers;
 }
 
+/* What breaks the device again is not what others wait for once more. */
+static void others_are_answered_before_suspects(ATTR_UNUSED void **state)
+{
+    world_init(0, FAKE_CUDA);
+    load(DOUBLE);
+    load(NEGATE);
+    struct bundle *inputs[2] = {rows(1, 666), rows(1, 2)};
+    launch(1, DOUBLE, 4, 1, &inputs[0]);
+    launch(2, NEGATE, 4, 1, &inputs[1]); /* A suspect, too, if it has not ended by then. */
+    await_ends(1);
+    launch(3, NEGATE, 4, 1, &inputs[1]);
+    (void)settle();
+    assert_int_equal(world.ended, 2);
+    assert_int_equal(said_of(1)->done.status, WEFT_CRASHED);
+    expect_rows(said_of(2), 0, 1, 2, -1, 0);
+    expect_rows(said_of(3), 0, 1, 2, -1, 0);
+    assert_true(said_of(2) < said_of(1));
+    assert_true(said_of(3) < said_of(1));
+    bundle_destroy(inputs[0]);
+    bundle_destroy(inputs[1]);
+    world_deinit();
+}
+
 /* It is known how long a graph takes: what hangs need not be waited for as long as a first run. */
 static void a_run_without_end_is_ended(ATTR_UNUSED void **state)
 {
@@ -1650,6 +1673,7 @@ int main(void)
         cmocka_unit_test_teardown(weights_leave_and_come_again, reset),
         cmocka_unit_test_teardown(what_changes_is_compared_before_it_is_run, reset),
         cmocka_unit_test_teardown(a_broken_device_costs_the_task_that_broke_it, reset),
+        cmocka_unit_test_teardown(others_are_answered_before_suspects, reset),
         cmocka_unit_test_teardown(a_run_without_end_is_ended, reset),
         cmocka_unit_test_teardown(a_run_that_takes_too_long_is_ended, reset),
         cmocka_unit_test_teardown(a_process_that_stands_still_is_replaced, reset),
