@@ -550,6 +550,8 @@ void rollout_change(
         }
     } else {
         rollout_apply(rollout, &none); /* What could not be read before may be there now. */
+        rollout->note[0] = '\0';       /* And what could not be held is tried again at once. */
+        rollout->retry_ns = 0;
     }
     if (changed != NULL) {
         rollout_wait(rollout, changed, asker);

@@ -201,6 +201,13 @@ class Versions(unittest.TestCase):
         )
         self.assertIn("another file", self.cluster.members()["c"]["note"])
         clients.wait_for(1)
+        status, text = self.load("c")
+        self.assertEqual(status, 400, text)
+        shutil.rmtree(self.cluster.folder_of("c") / "scale/2")
+        write_version(self.cluster.folder_of("c"), 2, scale(2))
+        status, text = self.load("c")  # At once: what was wrong before is not said again.
+        self.assertEqual(status, 200, text)
+        clients.wait_for(2**TASKS)
         write_version(self.cluster.folder_of("a"), 3, scale(3, width=WIDTH + 1))
         status, text = self.load("a")
         self.assertEqual(status, 400, text)
@@ -210,7 +217,7 @@ class Versions(unittest.TestCase):
         status, text = self.load("a")
         self.assertEqual(status, 200, text)
         clients.wait_for(4**TASKS)
-        self.check_order(clients, 1, 4**TASKS)
+        self.check_order(clients, 1, 2**TASKS, 4**TASKS)
 
     def test_nodes_are_restarted_with_a_new_version_one_by_one(self):
         clients = Clients([self.nodes["b"], self.nodes["c"]])
