@@ -7,7 +7,8 @@
  * With RATE 0 each of THREADS sends its next request when the last is answered; otherwise requests
  * come at random times, RATE a second, each for a model drawn by its WEIGHT, and latency counts
  * from the time at which a request was due. Every answer is compared; exit code 1 if one is off.
- * The first line is what the same bytes take against a server that only reads them and answers.
+ * The first line is what the same bytes take against a server that only reads them and answers; and
+ * beyond $WAIT_US, if it waits for so long before.
  */
 #include <arpa/inet.h>
 #include <math.h>
@@ -360,9 +361,10 @@ static double longest_gap(double end)
 struct echo {
     int listener;
     size_t bytes; /* Of a request. */
+    double wait;  /* Seconds until it is answered. */
 };
 
-/* A server that reads so many bytes, and answers a few. */
+/* A server that reads so many bytes, and answers a few, at once or a while later. */
 static void *be_echo(void *argument)
 {
     const struct echo *echo = argument;
@@ -382,19 +384,25 @@ static void *be_echo(void *argument)
             }
             have += (size_t)bytes;
         }
+        for (const double begin = now(); now() - begin < echo->wait;) {
+        }
         (void)send(file, answer, sizeof(answer), MSG_NOSIGNAL);
     }
 }
 
-/* What the system takes for a request of @kind, whatever it is answered. */
-static double floor_of(const struct kind *kind)
+/*
+ * What the system takes for a request of @kind, whatever it is answered after @wait: a client that
+ * has waited for long takes longer to wake up.
+ */
+static double floor_of(const struct kind *kind, double wait)
 {
     enum { TIMES = 300 };
     double times[TIMES];
     char answer[2048];
     struct sockaddr_in here = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
     socklen_t length = sizeof(here);
-    struct echo echo = {.listener = socket(AF_INET, SOCK_STREAM, 0), .bytes = kind->request_bytes};
+    struct echo echo = {
+        .listener = socket(AF_INET, SOCK_STREAM, 0), .bytes = kind->request_bytes, .wait = wait};
     const struct sockaddr_in server = address;
     pthread_t thread;
     if (bind(echo.listener, (struct sockaddr *)&here, sizeof(here)) != 0 ||
@@ -420,7 +428,7 @@ static double floor_of(const struct kind *kind)
     (void)pthread_join(thread, NULL);
     (void)close(echo.listener);
     qsort(times, TIMES, sizeof(*times), compare);
-    return times[TIMES / 2];
+    return times[TIMES / 2] - wait;
 }
 
 /* One line about requests of @kind; kind_count: of all. */
@@ -482,7 +490,12 @@ int main(int argc, char **argv)
     for (int i = 6; i < argc; i++) {
         add_kind(argv[i]);
     }
-    (void)printf("http floor %.0f us\n", floor_of(&kinds[0]) * 1e6);
+    const char *wait = getenv("WAIT_US");
+    (void)printf("http floor %.0f us", floor_of(&kinds[0], /* wait */ 0) * 1e6);
+    if (wait != NULL) {
+        (void)printf(", %.0f after %s", floor_of(&kinds[0], strtod(wait, NULL) / 1e6) * 1e6, wait);
+    }
+    (void)printf("\n");
     dues = calloc(DUE_MAX, sizeof(*dues));
     double at = 0;
     for (due_count = 0; due_count < DUE_MAX && at < seconds; due_count++) {

@@ -6,7 +6,8 @@ usage: mix.py BIN REPOSITORY FOLDER
 REPOSITORY has the models that prepare.py made. FOLDER gets another one: eight models with the sizes
 of Compass's, each of which is one of these nets with as many zeros behind its weights, and the
 workflows. The profile and what was measured go to $OUT, for mix_predicted.py; $POLICIES names the
-policies that are wanted, $RATES the parts of the capacity, $GB how many bytes a gigabyte has.
+policies that are wanted, $RATES the parts of the capacity, $GB how many bytes a gigabyte has. With
+$TRACE the trace of each policy goes to $OUT as well.
 """
 
 import json
@@ -114,8 +115,18 @@ def keep(name, text):
         file.write(text)
 
 
-def measure(folder, policy, rates, kinds, results):
-    with serve.Server(folder, "--policy", DEFAULT if policy == "default" else policy):
+def copies(profile):
+    """On how many workers each model is."""
+    pattern = r'^weft_model_resident_bytes\{.*model="([^"]+)".*\} (\S+)'
+    found = {m[1]: float(m[2]) for m in re.finditer(pattern, serve.metrics(), re.MULTILINE)}
+    return {name: round(found[name] / profile["models"][name]["resident"])
+            for name in MODELS if name in found}  # fmt: skip
+
+
+def measure(folder, policy, rates, kinds, results, profile):
+    trace = f"{folder}-{policy}.jsonl" if "TRACE" in os.environ else None
+    with serve.Server(folder, "--policy", DEFAULT if policy == "default" else policy,
+                      *(["--trace", trace] if trace else [])):  # fmt: skip
         load(5, rates[0], 64, 50000, kinds)  # Weights come, code is loaded, graphs are recorded.
         load(5, rates[-1], 64, 50000, kinds)
         for name, kind in zip(WORKFLOWS, kinds):
@@ -130,8 +141,13 @@ def measure(folder, policy, rates, kinds, results):
                 say("mix", policy, f"{rate}/s", re.sub(" +", " ", line))
             say("mix", policy, f"{rate}/s", f"hits {100 * hits / max(needed, 1):.1f} %, "
                 f"loads {loads:.0f}")  # fmt: skip
+            there = copies(profile)
+            say("mix", policy, f"{rate}/s", f"copies {there}")
             results.append({"policy": policy, "rate": rate, "lines": lines, "needed": needed,
-                            "hits": hits, "loads": loads})  # fmt: skip
+                            "hits": hits, "loads": loads, "copies": there})  # fmt: skip
+    if trace:
+        subprocess.run(["gzip", "-9", trace], check=True)
+        shutil.copy(f"{trace}.gz", f"{os.environ.get('OUT', '.')}/mix-{policy}.jsonl.gz")
 
 
 def main():
@@ -155,7 +171,7 @@ def main():
     results = []
     for policy in os.environ.get("POLICIES", POLICIES).split(" "):
         with serve.Case(policy):
-            measure(folder, policy, rates, kinds, results)
+            measure(folder, policy, rates, kinds, results, profile)
         keep("mix.json", json.dumps({"seconds": SECONDS, "results": results}))
         if policy == "compass":
             with open(path, encoding="utf-8") as file:

@@ -244,15 +244,17 @@ def overhead(repository):
 
 
 def overhead_of(repository, document, name, rows):
+    bare = alone_us(document, name, rows)
+    os.environ["WAIT_US"] = f"{bare:.0f}"
     lines = load(2, 0, 1, 0, [kind(repository, name, rows)])
-    floor = float(re.search(r"floor +(\d+)", lines[0])[1])
+    del os.environ["WAIT_US"]
+    floor, late = [float(us) for us in re.search(r"floor (\d+) us, (\d+)", lines[0]).groups()]
     p50 = float(re.search(r"p50 +(\d+)", lines[1])[1])
     p99 = float(re.search(r"p99 +(\d+)", lines[1])[1])
-    bare = alone_us(document, name, rows)
     split = lines[2].split("says: ")[1]
-    say(f"overhead {name:5} rows {rows}: graph {bare:5.0f}  sockets {floor:5.0f}  "
+    say(f"overhead {name:5} rows {rows}: graph {bare:5.0f}  sockets {floor:5.0f} late {late:5.0f}  "
         f"server p50 {p50:5.0f} p99 {p99:5.0f} us: +{p50 - bare:.0f}, beyond sockets "
-        f"+{p50 - bare - floor:.0f}; {split}")  # fmt: skip
+        f"+{p50 - bare - floor:.0f}, late ones +{p50 - bare - late:.0f}; {split}")  # fmt: skip
 
 
 def beside(repository):

@@ -72,11 +72,14 @@ def loads():
     table("Loads", ["weights", "memory", "load", "rate", "of pinned copies (aim 95 %)",
                     "to take memory", "copy, of pinned"], rows,
           f", pinned copies {pinned[0][1]} GB/s" if pinned else "")  # fmt: skip
-    pattern = r"^miss +(\S+) +first load +(\d+) ms.*load again +([\d.]+) ms \( *([\d.]+) GB/s\), " \
-              r"then a run of +([\d.]+): answered +([\d.]+) ms"  # fmt: skip
-    table("A miss, from the engine", ["model", "first load", "load", "rate", "run", "answered"],
-          [(m[1], m[2] + " ms", m[3] + " ms", m[4] + " GB/s", m[5] + " ms", m[6] + " ms")
-           for m in lines_of("engine", pattern)])  # fmt: skip
+    table("A first load, from the engine", ["model", "load"],
+          [(m[1], m[2] + " ms") for m in lines_of("engine", r"^first +(\S+) +load +(\d+) ms")])
+    pattern = r"^miss +(\S+) +there for +(\d+) ms; unload +([\d.]+) ms; load again +([\d.]+) ms " \
+              r"\( *([\d.]+) GB/s, ([\d.]+) to ([\d.]+) ms\), then a run of +([\d.]+): " \
+              r"answered +([\d.]+) ms"  # fmt: skip
+    table("A miss, from the engine", ["model", "it was there for, ms", "unload, ms", "load, ms",
+                                      "GB/s", "least", "most", "run, ms", "answered, ms"],
+          [m.groups() for m in lines_of("engine", pattern)])  # fmt: skip
 
 
 def engine():
@@ -94,12 +97,13 @@ def engine():
 
 
 def server():
-    pattern = r"^overhead (\S+) +rows (\d+): graph +(\S+) +sockets +(\d+) +server p50 +(\d+) p99 " \
-              r"+(\d+) us: \+?(\S+), beyond sockets \+?(\S+); run (\d+) us, rest (\d+)"  # fmt: skip
-    table("Server, us", ["model, rows", "graph", "sockets", "server", "p99",
-                         f"beyond graph and sockets (aim {AIM_SERVER_US})", "it says: run",
-                         "rest"],
-          [(f"{m[1]}, {m[2]}", m[3], m[4], m[5], m[6], m[8], m[9], m[10])
+    pattern = r"^overhead (\S+) +rows (\d+): graph +(\S+) +sockets +(\d+) late +(\d+) +server " \
+              r"p50 +(\d+) p99 +(\d+) us: \+?\S+, beyond sockets \+?(\S+), late ones \+?(\S+); " \
+              r"run (\d+) us, rest (\d+)"  # fmt: skip
+    table("Server, us", ["model, rows", "graph", "sockets", "answered after the graph's time",
+                         "server", "p99", f"beyond graph and sockets (aim {AIM_SERVER_US})",
+                         "beyond late sockets", "it says: run", "rest"],
+          [(f"{m[1]}, {m[2]}", *m.groups()[2:])
            for m in lines_of("overhead", pattern)])  # fmt: skip
     table("Learnt while serving", ["model", "us"],
           [(m[1], m[2]) for m in lines_of("overhead", r"^learnt (\S+) +us: (.*)")])  # fmt: skip
