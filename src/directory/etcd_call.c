@@ -107,9 +107,11 @@ static enum weft_status fail(
 {
     json_t *json = json_loadb(reply->body, reply->body_bytes, JSON_DISABLE_EOF_CHECK, NULL);
     const char *cause = json_string_value(json_object_get(json, "error"));
+    const bool has_no_user = cause != NULL && strstr(cause, "user name is empty") != NULL;
     const enum weft_status status = error_set(
-        error, WEFT_IO, "etcd at %s:%s: %.150s", url->host, url->port,
-        cause == NULL ? "its answer makes no sense" : cause);
+        error, WEFT_IO, "etcd at %s:%s: %.150s%s", url->host, url->port,
+        cause == NULL ? "its answer makes no sense" : cause,
+        has_no_user ? "; it asks for a user, see '--etcd-user-file'" : "");
     json_decref(json);
     return status;
 }

@@ -12,11 +12,11 @@
 
 #include "base/assert.h"
 #include "base/error.h"
-#include "base/log.h"
 #include "base/memory.h"
 #include "base/numbers.h"
 #include "fabric/local_socket.h"
 #include "fabric/net_stream_inside.h"
+#include "fabric/net_stream_told.h"
 #include "fabric/trust.h"
 
 #define GREETING_NS INT64_C(5000000000)
@@ -46,13 +46,6 @@ enum weft_status net_carrier_parse(
         }
     }
     return error_set(error, WEFT_INVALID, "'%.40s' is not a net; use auto, tcp, shm or ucx", text);
-}
-
-void net_stream_log(struct net_stream *net, const char *event, uint32_t node, const char *cause)
-{
-    const struct log_field fields[] = {
-        log_number("node", node == NODE_NONE ? -1 : (int64_t)node), log_text("cause", cause)};
-    log_say(net->options.log, LOG_WARN, event, 2, fields);
 }
 
 static bool is_reachable(const struct peer *peer, int64_t at_ns)
@@ -163,10 +156,11 @@ static void on_sweep(uv_timer_t *timer)
     for (uint32_t node = 0; node < net->options.fleet->node_count; node++) {
         struct peer *peer = &net->peers[node];
         if (peer->out != NULL && !peer->is_welcome && at_ns - peer->dialled_ns > GREETING_NS) {
-            net_stream_hang_up(peer, "no welcome");
+            net_stream_hang_up(peer, "no answer");
         }
         net_stream_dial(peer, at_ns);
         net_stream_ping(peer, at_ns);
+        net_stream_tell(peer, at_ns);
         if (peer->waiting_count > 0) { /* What could wait has waited. */
             net_stream_show(peer);
         }

@@ -59,6 +59,8 @@ struct passage {
     uint64_t left;   /* Of all parts. */
 };
 
+enum { NET_STREAM_CAUSE_BYTES = 96, NET_STREAM_TOLD = 8, NET_ORIGIN_BYTES = 64 };
+
 struct peer {
     struct net_stream *net;
     uint32_t node;
@@ -98,6 +100,11 @@ struct peer {
     struct arrival *in; /* NULL: there is none. */
     int64_t heard_ns;
     bool is_broken; /* As the host was told. */
+
+    /* What a person is told of it: net_stream_told.c. */
+    char failure[NET_STREAM_CAUSE_BYTES]; /* Why it was not reached last. */
+    bool is_distrusted;                   /* That was said on this connection. */
+    int64_t tell_at_ns;                   /* If it is apart until then; 0: it is not. */
 };
 
 /*
@@ -119,6 +126,7 @@ struct arrival {
     int64_t since_ns;
     bool has_hello;
     bool is_refused; /* It was told why. */
+    char from[NET_ORIGIN_BYTES];
     struct hello hello;
     struct welcome welcome;
 
@@ -161,7 +169,12 @@ struct net_stream {
     int64_t sweep_at_ns;   /* When the next is due. */
     uint32_t handles_open; /* And lookups: it is released after the last. */
     bool is_closing;
-    uint64_t sent_bytes;              /* Of tensors. */
+    uint64_t sent_bytes; /* Of tensors. */
+    struct {
+        uint64_t hash;
+        int64_t until_ns;
+    } told[NET_STREAM_TOLD]; /* What is not said again until then. */
+    uint32_t told_count;
     uint8_t head[NET_HEAD_BYTES_MAX]; /* Scratch. */
     uint8_t frame[FRAME_BYTES_MAX];
 };
@@ -198,9 +211,6 @@ void net_stream_hurry(struct net_stream *net);
 
 /* A handle or a lookup has ended. */
 void net_stream_ended(struct net_stream *net);
-
-/* Say in the log what happened with @node, NODE_NONE if that is not known. */
-void net_stream_log(struct net_stream *net, const char *event, uint32_t node, const char *cause);
 
 /* net_stream_send.c */
 

@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "base/numbers.h"
 #include "fabric/net_stream_inside.h"
+#include "fabric/net_stream_told.h"
 #include "fabric/stream.h"
 #include "wire/bytes.h"
 #include "wire/row.h"
@@ -48,7 +49,7 @@ void net_stream_dismiss(struct arrival *arrival, const char *cause)
     if (arrival->peer == NULL) {
         net->stranger_count--;
         if (!net->is_closing && !arrival->is_refused) {
-            net_stream_log(net, "stranger turned away", NODE_NONE, cause);
+            net_stream_turn_away(net, arrival->from, cause);
         }
     } else if (arrival->peer->in == arrival) {
         arrival->peer->in = NULL;
@@ -409,6 +410,7 @@ void net_stream_arrived(struct net_stream *net, int socket, bool is_shared)
         free(arrival);
         return;
     }
+    net_stream_origin(socket, arrival->from);
     arrival->net = net;
     arrival->since_ns = net_stream_now_ns();
     arrival->next = net->arrivals;

@@ -12,6 +12,7 @@
 #include "base/numbers.h"
 #include "fabric/local_socket.h"
 #include "fabric/net_stream_inside.h"
+#include "fabric/net_stream_told.h"
 #include "fabric/stream.h"
 #include "wire/bytes.h"
 #include "wire/row.h"
@@ -319,12 +320,12 @@ static bool on_welcome(struct peer *peer, const uint8_t *body, size_t count)
         return false;
     }
     if (!stream_is_from(framed_stream(peer->out), peer->name)) {
-        net_stream_log(peer->net, "peer not trusted", peer->node, "its certificate is another's");
+        net_stream_distrust(peer, "its certificate is another's");
         return false;
     }
     if (!greeting_is_proven(
             options->trust, &peer->hello, &welcome, /* is_dialer */ false, welcome.proof)) {
-        net_stream_log(peer->net, "peer not trusted", peer->node, "it does not know the secret");
+        net_stream_distrust(peer, "it does not know the secret");
         return false;
     }
     greeting_prove(options->trust, &peer->hello, &welcome, /* is_dialer */ true, proof);
@@ -414,6 +415,9 @@ static void on_over(void *context, const char *cause)
 
 void net_stream_hang_up(struct peer *peer, const char *cause)
 {
+    if (!peer->is_distrusted) {
+        (void)snprintf(peer->failure, sizeof(peer->failure), "%s", cause);
+    }
     if (peer->out != NULL) {
         framed_close(peer->out);
         if (peer->is_welcome) {
@@ -466,6 +470,7 @@ static void begin(struct peer *peer, struct stream *stream, int socket)
         .on_over = on_over,
     };
     peer->was_refused = false;
+    peer->is_distrusted = false;
     peer->awaits_lane = false;
     if (stream == NULL) {
         (void)close(socket);

@@ -138,6 +138,26 @@ void stream_destroy(struct stream *stream)
     free(stream);
 }
 
+/* Note what OpenSSL says: what is wrong here, or what the other side has objected to. */
+static void note_reason(struct stream *stream, long verdict)
+{
+    const char *reason = verdict == X509_V_OK ? ERR_reason_error_string(ERR_peek_last_error())
+                                              : X509_verify_cert_error_string(verdict);
+    static const char alert[] = " alert ";
+    const char *said = reason == NULL ? NULL : strstr(reason, alert);
+    char text[CAUSE_BYTES];
+    if (verdict != X509_V_OK) {
+        (void)snprintf(text, sizeof(text), "its certificate: %s", reason);
+    } else if (said != NULL) {
+        (void)snprintf(
+            text, sizeof(text), "it objects to the certificate of this node: %s",
+            said + strlen(alert));
+    } else {
+        (void)snprintf(text, sizeof(text), "%s", reason == NULL ? "broken TLS" : reason);
+    }
+    note_cause(stream, text);
+}
+
 /* What a call of OpenSSL that gave no bytes means. */
 static ptrdiff_t tls_result(struct stream *stream, int result)
 {
@@ -152,15 +172,9 @@ static ptrdiff_t tls_result(struct stream *stream, int result)
     case SSL_ERROR_SYSCALL:
         note_cause(stream, errno == 0 ? "closed by the peer" : strerror(errno));
         return -1;
-    default: {
-        const long verdict = SSL_get_verify_result(stream->tls);
-        const char *reason = ERR_reason_error_string(ERR_peek_last_error());
-        if (verdict != X509_V_OK) {
-            reason = X509_verify_cert_error_string(verdict);
-        }
-        note_cause(stream, reason == NULL ? "broken TLS" : reason);
+    default:
+        note_reason(stream, SSL_get_verify_result(stream->tls));
         return -1;
-    }
     }
 }
 

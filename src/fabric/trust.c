@@ -10,6 +10,7 @@
 #include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
+#include <openssl/pem.h>
 #include <openssl/rand.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
@@ -31,7 +32,11 @@ struct trust {
 
 static const char *cause(void)
 {
-    const char *text = ERR_reason_error_string(ERR_peek_last_error());
+    const unsigned long code = ERR_peek_last_error();
+    const char *text = ERR_reason_error_string(code);
+    if (ERR_GET_REASON(code) == ERR_R_PEM_LIB || ERR_GET_REASON(code) == PEM_R_NO_START_LINE) {
+        return "it has none in PEM";
+    }
     return text == NULL ? "unknown cause" : text;
 }
 
@@ -41,6 +46,36 @@ static enum weft_status check_readable(const char *path, struct weft_error *erro
     return access(path, R_OK) == 0
                ? WEFT_OK
                : error_set(error, WEFT_INVALID, "%s: %s", path, strerror(errno));
+}
+
+/*
+ * Whether others will believe the certificate of @tls, if they have the same authority and their
+ * clocks are right: who does not look finds out from their logs.
+ */
+static enum weft_status check_own(
+    SSL_CTX *tls, const struct trust_files *files, struct weft_error *error)
+{
+    int verdict = X509_V_ERR_OUT_OF_MEM;
+    X509_STORE_CTX *check = X509_STORE_CTX_new();
+    if (check != NULL && X509_STORE_CTX_init(
+                             check, SSL_CTX_get_cert_store(tls), SSL_CTX_get0_certificate(tls),
+                             /* untrusted */ NULL) == 1) {
+        verdict = X509_verify_cert(check) == 1 ? X509_V_OK : X509_STORE_CTX_get_error(check);
+    }
+    X509_STORE_CTX_free(check); /* NULL is allowed. */
+    switch (verdict) {
+    case X509_V_OK:
+        return WEFT_OK;
+    case X509_V_ERR_CERT_HAS_EXPIRED:
+    case X509_V_ERR_CERT_NOT_YET_VALID:
+        return error_set(
+            error, WEFT_INVALID, "%s: %s, by the clock of this machine", files->certificate,
+            X509_verify_cert_error_string(verdict));
+    default:
+        return error_set(
+            error, WEFT_INVALID, "%s: not signed by an authority in %s: %s", files->certificate,
+            files->authority, X509_verify_cert_error_string(verdict));
+    }
 }
 
 static enum weft_status use_files(
@@ -63,7 +98,7 @@ static enum weft_status use_files(
             error, WEFT_INVALID, "%s: no usable certificate of an authority: %s", files->authority,
             cause());
     }
-    return WEFT_OK;
+    return check_own(tls, files, error);
 }
 
 static enum weft_status make_tls(
@@ -112,7 +147,8 @@ enum weft_status trust_create(
     if (!is_tls && files->secret == NULL) {
         return error_set(
             error, WEFT_INVALID,
-            "nodes need a certificate, its key and the authority's certificate, or a secret");
+            "nodes need a secret ('--cluster-secret-file'), or a certificate, its key and the "
+            "authority's certificate ('--cluster-cert', '--cluster-key', '--cluster-ca')");
     }
     struct trust *trust = memory_zeroed(1, sizeof(*trust));
     const enum weft_status status =

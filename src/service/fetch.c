@@ -499,6 +499,10 @@ enum weft_status fetch_missing(const struct fetch_options *options, struct weft_
     if (status == WEFT_OK) {
         status = trust_create(&options->where->trust, &trust, error);
     }
+    if (status == WEFT_OK && !has_any(&fetch, list) && !has_settings(options->folder)) {
+        const struct log_field cause = log_text("cause", "the directory names no other member");
+        log_say(options->log, LOG_WARN, "cannot fetch", 1, &cause);
+    }
     if (status == WEFT_OK && has_any(&fetch, list)) {
         fetch.trust = trust;
         status = options->membership != NULL ? fetch_from_any(&fetch, list, error)

@@ -2,9 +2,9 @@
  * Every net keeps the contract of net.h.
  *
  * Covers: src/fabric/net.c src/fabric/net_inproc.c src/fabric/net_stream.c
- * src/fabric/net_stream_send.c src/fabric/net_stream_receive.c src/fabric/framed.c
- * src/fabric/stream.c src/fabric/trust.c src/fabric/greeting.c src/fabric/rings.c
- * src/fabric/local_socket.c src/fabric/ucx.c src/fabric/ucx_library.c
+ * src/fabric/net_stream_send.c src/fabric/net_stream_receive.c src/fabric/net_stream_told.c
+ * src/fabric/framed.c src/fabric/stream.c src/fabric/trust.c src/fabric/greeting.c
+ * src/fabric/rings.c src/fabric/local_socket.c src/fabric/ucx.c src/fabric/ucx_library.c
  */
 #include <arpa/inet.h>
 #include <fcntl.h>

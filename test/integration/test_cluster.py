@@ -104,8 +104,12 @@ class Clusters(unittest.TestCase):
         while busy_seconds(b)[1] == 0 and time.monotonic() < end:
             time.sleep(0.05)
         self.assertGreater(busy_seconds(b)[1], 0)
-        c = cluster.launch("c")  # Of another authority: it stays alone.
+        refusal = self.refused(cluster, "c")
+        self.assertRegex(refusal, "c.pem: not signed by an authority in .*ca.pem")
+        shutil.copy(cluster.root / "other.pem", cluster.root / "ca.pem")
+        c = cluster.launch("c")  # Of another cluster: it stays alone.
         c.logged("event=member node=a ")
+        c.logged('event="peer not reached" node=a .* cause="its certificate: ')
         load.wait_for(a, 20)
         self.assertEqual(infer(c.address, 1), load.expected[1])
         self.check(load)
@@ -278,6 +282,7 @@ class Clusters(unittest.TestCase):
         wrong.write_text("another secret of other people")
         b = cluster.launch("b", "--cluster-secret-file", str(wrong))
         b.logged("event=\"peer not trusted\" node=0 cause=\"it does not know the secret\"")
+        b.logged("event=\"peer not reached\" node=a .*cause=\"it does not know the secret")
         self.assertIsNotNone(infer(b.address, 1))  # Alone.
         self.assertIsNotNone(infer(cluster.nodes["a"].address, 1))
 
