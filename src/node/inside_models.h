@@ -32,8 +32,11 @@ struct model_slot {
 /* How a bank's workers use a model. */
 struct bank_model {
     int64_t used_ns;
-    int64_t began_ns; /* Its last use. */
-    int64_t gap_ns;   /* As in struct cache_entry. */
+    int64_t used;   /* The same by the bank's clock. */
+    int64_t began;  /* Likewise, its last use. */
+    uint32_t uses;  /* Up to as many as are remembered. */
+    int64_t gap;    /* As in struct cache_entry. */
+    int64_t recent; /* The same of the last few uses. */
 };
 
 /* Memory that models are held in: of one worker, or of all of the node that share it. See bank.h.
@@ -43,6 +46,7 @@ struct bank {
     uint32_t unloading;              /* How many copies of models. */
     const struct fleet_worker *spec; /* Of the first of them: how much memory there is. */
     uint64_t used_bytes;
+    int64_t clock; /* Goes on by USE with every use of a model. */
     struct bank_model *models;
 };
 

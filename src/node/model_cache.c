@@ -83,19 +83,45 @@ bool cache_is_ready(const struct worker *worker, const struct workflow_task *kin
     return true;
 }
 
-/*
- * Learn how often a model is used. One long pause counts as a few: a model that comes back is not
- * taken for a rare one.
- */
-static void note_use(struct bank_model *model, int64_t now_ns)
+/* What a use counts as by the clock of a bank, so that means are whole numbers. */
+enum { USE = 1024 };
+
+/* @model was in use until now, or has come. */
+static void touch(struct bank *bank, uint32_t model, int64_t now_ns)
 {
-    enum { PAUSE_GAPS_MAX = 8, GAPS = 8 };
-    const int64_t gap_ns = model->began_ns == 0 ? 0 : now_ns - model->began_ns;
-    model->used_ns = now_ns;
-    model->began_ns = now_ns;
-    model->gap_ns += model->gap_ns == 0
-                         ? gap_ns
-                         : (min_i64(gap_ns, PAUSE_GAPS_MAX * model->gap_ns) - model->gap_ns) / GAPS;
+    bank->models[model].used_ns = now_ns;
+    bank->models[model].used = bank->clock;
+}
+
+/* Move @mean of the last @count gaps towards @gap. A long pause counts as a few. */
+static void follow_gap(int64_t *mean, int64_t gap, uint32_t count)
+{
+    enum { PAUSE_GAPS_MAX = 8 };
+    *mean += *mean == 0 ? gap : (min_i64(gap, PAUSE_GAPS_MAX * *mean) - *mean) / (int64_t)count;
+}
+
+/*
+ * Learn how often a model is used, compared with others: the clock of a bank counts its uses, which
+ * a busier or quieter hour does not change. A few gaps say little, so many are remembered, unless
+ * the last ones differ from them twofold: then the model is used as those say.
+ */
+static void note_use(struct bank *bank, uint32_t number, int64_t now_ns)
+{
+    enum { GAPS = 64, GAPS_RECENT = 8, APART = 2 };
+    struct bank_model *model = &bank->models[number];
+    bank->clock += USE;
+    const int64_t gap = bank->clock - model->began;
+    model->began = bank->clock;
+    touch(bank, number, now_ns);
+    model->uses += model->uses < GAPS ? 1 : 0;
+    if (model->uses == 1) {
+        return;
+    }
+    follow_gap(&model->recent, gap, min_u32(model->uses, GAPS_RECENT));
+    follow_gap(&model->gap, gap, model->uses);
+    if (model->recent > APART * model->gap || model->gap > APART * model->recent) {
+        model->gap = model->recent;
+    }
 }
 
 void cache_use(struct node *node, struct worker *worker, const struct workflow_task *kind)
@@ -104,7 +130,7 @@ void cache_use(struct node *node, struct worker *worker, const struct workflow_t
         struct model_slot *slot = &worker->models[kind->models[i]];
         ASSERT(slot->state == MODEL_RESIDENT);
         slot->users++;
-        note_use(&worker->bank->models[kind->models[i]], now_ns(node));
+        note_use(worker->bank, kind->models[i], now_ns(node));
     }
 }
 
@@ -146,7 +172,7 @@ void cache_unuse(struct node *node, struct worker *worker, const struct workflow
         struct model_slot *slot = &worker->models[kind->models[i]];
         ASSERT(slot->users > 0);
         slot->users--;
-        worker->bank->models[kind->models[i]].used_ns = now_ns(node);
+        touch(worker->bank, kind->models[i], now_ns(node));
         if (slot->users == 0 && slot->stale) {
             evict_copy(node, worker, kind->models[i], REASON_WITHDRAWN);
         }
@@ -435,7 +461,7 @@ void cache_loaded(
         fail_waiting_for(node, worker, model, REASON_TOO_LARGE); /* Those that no longer fit. */
     }
     slot->failures = 0;
-    worker->bank->models[model].used_ns = now_ns(node);
+    touch(worker->bank, model, now_ns(node));
     keep_alive_note(node, worker);
     struct record *record = trace(node, RECORD_LOADED, REASON_NONE);
     record->worker = worker->id;

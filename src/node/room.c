@@ -162,7 +162,7 @@ static uint32_t next_use(const struct node *node, const struct bank *bank, uint3
  * model and to load another. Loads that only map take less than that, and what is learnt of them
  * differs by chance; it must not decide which model leaves.
  */
-#define MISS_NS INT64_C(1000000)
+#define MISS_NS INT64_C(2000000)
 
 struct cache_entry room_entry(
     const struct node *node, const struct worker *worker, uint32_t model, uint64_t bytes)
@@ -174,7 +174,8 @@ struct cache_entry room_entry(
         .next_use = next_use(node, worker->bank, model),
         .bytes = bytes,
         .used_ns = use->used_ns,
-        .gap_ns = use->gap_ns,
+        .idle = worker->bank->clock - use->used,
+        .gap = use->gap,
         .load_ns =
             slot->load_ns + slot->first_run_ns + (worker->bank->worker_count > 1 ? MISS_NS : 0),
     };

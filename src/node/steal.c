@@ -33,6 +33,24 @@ static int64_t missing_ns(
 }
 
 /*
+ * Whether @worker will have a model of @kind soon without loading it for a task: it is just coming
+ * into the memory that they share, or has come, and @worker follows.
+ */
+static bool is_coming(
+    const struct node *node, const struct worker *worker, const struct workflow_task *kind)
+{
+    bool comes = false;
+    for (uint32_t i = 0; worker->bank->worker_count > 1 && i < kind->model_count; i++) {
+        const uint32_t model = kind->models[i];
+        const uint8_t held = worker->models[model].state;
+        const bool follows = worker->lags && bank_has(node, worker, model);
+        comes = comes || held == MODEL_LOADING ||
+                (held == MODEL_ABSENT && (follows || bank_moves(node, worker, model)));
+    }
+    return comes;
+}
+
+/*
  * The first task that waits at @busy and would start sooner at @free; POOL_NONE: none. A worker
  * that has tasks of its own loads nothing for it.
  */
@@ -49,7 +67,7 @@ static uint32_t find_near(
         const int64_t load_ns = missing_ns(node, free, kind);
         if (can_run(node, need, free->id) &&
             cache_obstacle(node, free, kind, task_at(node, slot)->items) == REASON_NONE &&
-            !gather_pays(node, busy, number, /* items */ 0) &&
+            !gather_pays(node, busy, number, /* items */ 0) && !is_coming(node, free, kind) &&
             (load_ns == 0 || (free->queued == 0 && load_ns < rows_running_ns(node, busy)))) {
             return slot;
         }

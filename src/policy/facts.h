@@ -173,7 +173,8 @@ struct cache_entry {
     uint32_t next_use; /* How many queued tasks come before the first that wants it. */
     uint64_t bytes;
     int64_t used_ns; /* When it was last used, or loaded. */
-    int64_t gap_ns;  /* Between two uses, on average of late; 0 before the second. */
+    int64_t idle;    /* Since then, by the uses of all models beside it, in any unit. */
+    int64_t gap;     /* So far apart are its uses, on average of late; 0 before the second. */
     int64_t load_ns; /* What loading it again would take, with its first run. */
 };
 

@@ -1,6 +1,7 @@
 /*
  * Workers that share one memory: what is counted of it, who follows, what leaves and who waits.
  *
+ * Covers: src/node/model_cache.c
  * Covers: src/node/bank.c
  * Covers: src/node/room.c
  */
@@ -224,6 +225,44 @@ static void a_copy_leaves_where_that_makes_room_for_a_batch(void **state)
     lone_close(&lone);
 }
 
+/* How many uses of any model lie between two of @model, on average. */
+static double gap(enum lone_model model)
+{
+    return (double)lone.node->workers[0].bank->models[model].gap / 1024;
+}
+
+/* A twice, then B. */
+static void use_in_turn(uint32_t times)
+{
+    static const enum lone_workflow flows[] = {FLOW_A, FLOW_A, FLOW_B};
+    for (uint32_t i = 0; i < times; i++) {
+        request_at(i % 2, flows[i % 3]);
+        lone_settle(&lone);
+    }
+}
+
+static void how_often_models_are_used_is_counted_in_uses(void **state)
+{
+    (void)state;
+    open_shared(2);
+    use_in_turn(300);
+    assert_true(gap(MODEL_A) > 1.4 && gap(MODEL_A) < 1.6);
+    assert_true(gap(MODEL_B) > 2.9 && gap(MODEL_B) < 3.1);
+    lone.now_ns += MS(3600000); /* Nothing is asked for in the night. */
+    use_in_turn(3);
+    assert_true(gap(MODEL_A) > 1.4 && gap(MODEL_A) < 1.6);
+    assert_true(gap(MODEL_B) > 2.9 && gap(MODEL_B) < 3.1);
+    for (uint32_t i = 0; i < 30; i++) { /* B alone, from now on: it counts before 64 uses. */
+        request_at(0, FLOW_B);
+        lone_settle(&lone);
+    }
+    assert_true(gap(MODEL_B) < 1.5);
+    request_at(0, FLOW_A); /* A pause counts as a few uses. */
+    lone_settle(&lone);
+    assert_true(gap(MODEL_A) < 1.9);
+    lone_close(&lone);
+}
+
 static void an_older_version_is_gone_before_the_next_comes(void **state)
 {
     (void)state;
@@ -258,6 +297,7 @@ int main(void)
         cmocka_unit_test(what_another_worker_needs_first_stays),
         cmocka_unit_test(what_comes_later_cannot_take_room_for_ever),
         cmocka_unit_test(a_copy_leaves_where_that_makes_room_for_a_batch),
+        cmocka_unit_test(how_often_models_are_used_is_counted_in_uses),
         cmocka_unit_test(an_older_version_is_gone_before_the_next_comes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -593,11 +593,11 @@ static void the_model_needed_last_leaves(void **state)
     (void)state;
     struct cluster cluster;
     struct cache_entry entries[] = {
-        {.model = 0, .next_use = 3, .bytes = 9, .load_ns = 100, .used_ns = 10},
-        {.model = 1, .next_use = 9, .bytes = 9, .load_ns = 100, .used_ns = 20},
-        {.model = 2, .next_use = NEXT_USE_NEVER, .bytes = 9, .load_ns = 900, .used_ns = 30},
-        {.model = 3, .next_use = NEXT_USE_NEVER, .bytes = 9, .load_ns = 800, .used_ns = 30},
-        {.model = 4, .next_use = NEXT_USE_NEVER, .bytes = 9, .load_ns = 800, .used_ns = 30},
+        {.model = 0, .next_use = 3, .bytes = 9, .load_ns = 100, .idle = 50},
+        {.model = 1, .next_use = 9, .bytes = 9, .load_ns = 100, .idle = 40},
+        {.model = 2, .next_use = NEXT_USE_NEVER, .bytes = 9, .load_ns = 900, .idle = 30},
+        {.model = 3, .next_use = NEXT_USE_NEVER, .bytes = 9, .load_ns = 800, .idle = 30},
+        {.model = 4, .next_use = NEXT_USE_NEVER, .bytes = 9, .load_ns = 800, .idle = 30},
     };
     cluster_init(&cluster, 1, 1);
     cluster_seat(&cluster, "compass");
@@ -608,7 +608,7 @@ static void the_model_needed_last_leaves(void **state)
     assert_int_equal(victim_of(&cluster, entries, 2), 0);
     entries[1].bytes = 90; /* But it costs no more than its memory could save elsewhere. */
     assert_int_equal(victim_of(&cluster, entries, 2), 1);
-    entries[4].used_ns = CLUSTER_NOW_NS; /* Just used. */
+    entries[4].idle = 0; /* Just used. */
     assert_int_equal(victim_of(&cluster, &entries[2], 3), 1);
     cluster_deinit(&cluster);
 }
@@ -617,10 +617,9 @@ static void the_model_used_most_often_stays(void **state)
 {
     (void)state;
     struct cluster cluster;
-    const int64_t now_ns = CLUSTER_NOW_NS;
     struct cache_entry entries[] = {
-        {.used_ns = now_ns - 100, .gap_ns = 200},
-        {.used_ns = now_ns - 10, .gap_ns = 1000},
+        {.idle = 100, .gap = 200},
+        {.idle = 10, .gap = 1000},
     };
     for (uint32_t i = 0; i < 2; i++) {
         entries[i].next_use = NEXT_USE_NEVER;
@@ -630,13 +629,13 @@ static void the_model_used_most_often_stays(void **state)
     cluster_init(&cluster, 1, 1);
     cluster_seat(&cluster, "compass");
     assert_int_equal(victim_of(&cluster, entries, 2), 1); /* Though it was used later. */
-    entries[0].used_ns = now_ns - 200 - 8 * 800;          /* Idle for long: no longer so often. */
+    entries[0].idle = 200 + 8 * 800;                      /* For long: no longer so often. */
     assert_int_equal(victim_of(&cluster, entries, 2), 0);
-    entries[0].used_ns += 100;
+    entries[0].idle -= 100;
     assert_int_equal(victim_of(&cluster, entries, 2), 1);
-    entries[0].gap_ns = 0; /* Used once: how long ago is all that is known. */
+    entries[0].gap = 0; /* Used once: how long ago is all that is known. */
     assert_int_equal(victim_of(&cluster, entries, 2), 0);
-    entries[0].used_ns = now_ns - 900;
+    entries[0].idle = 900;
     assert_int_equal(victim_of(&cluster, entries, 2), 1);
     cluster_deinit(&cluster);
 }

@@ -226,6 +226,28 @@ static void a_load_that_makes_another_model_leave_costs_more(void **state)
     expect_settled(&lone, 3);
 }
 
+/* The second worker would load it a second time, and the first for nothing. */
+static void what_is_being_loaded_for_a_task_is_not_loaded_again_elsewhere(void **state)
+{
+    (void)state;
+    struct lone lone;
+    lone_open(
+        &lone, &(struct lone_options){.worker_count = 2, .policy = &pooled, .shares_memory = true});
+    (void)lone_request(&lone, FLOW_F);
+    (void)lone_request(&lone, FLOW_F); /* The second one has it. */
+    (void)lone_request(&lone, FLOW_A);
+    assert_int_equal(lone_find(&lone, EFFECT_LOAD)->load.worker, 0);
+    end_second(&lone);
+    assert_int_equal(lone_records(&lone, RECORD_STOLEN), 0);
+    assert_int_equal(lone_records(&lone, RECORD_LOAD_DROPPED), 0);
+    lone_load_done(&lone, WEFT_OK);
+    assert_int_equal(lone_record(&lone, RECORD_LOADING)->reason, REASON_SHARED);
+    lone_load_done(&lone, WEFT_OK); /* Now it can. */
+    assert_int_equal(lone_record(&lone, RECORD_STOLEN)->worker, 1);
+    assert_int_equal(lone_find(&lone, EFFECT_LAUNCH)->launch.worker, 1);
+    expect_settled(&lone, 3);
+}
+
 static void what_cannot_run_there_stays(void **state)
 {
     (void)state;
@@ -338,6 +360,7 @@ int main(void)
         cmocka_unit_test(a_load_that_takes_longer_than_the_wait_is_not_worth_it),
         cmocka_unit_test(what_the_first_run_takes_longer_counts_as_well),
         cmocka_unit_test(a_load_that_makes_another_model_leave_costs_more),
+        cmocka_unit_test(what_is_being_loaded_for_a_task_is_not_loaded_again_elsewhere),
         cmocka_unit_test(what_cannot_run_there_stays),
         cmocka_unit_test(a_node_that_drains_leaves_tasks_where_they_are),
         cmocka_unit_test(an_idle_worker_takes_part_in_a_batch),
