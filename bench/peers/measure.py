@@ -17,6 +17,7 @@ from servers import Server
 SATURATE_CLIENTS = 4
 TRIES = 5
 PATIENCE_S = 60.0  # Of clients without a deadline.
+SLICE_MAX_S = 40.0  # Of those that are to have many requests.
 
 
 def say(text):
@@ -60,6 +61,7 @@ class Run:
         self.place, self.group, self.options = place, group, options
         self.servers, self.requests, self.rehearsed, self.missing = [], {}, {}, {}
         self.asked = []  # Slices without a prediction yet: row, arm, times, names.
+        self.past = {}  # Arrivals of slices with a prediction, by arm.
         self.capacity = None
 
     def log(self, arm):
@@ -135,8 +137,10 @@ class Run:
         return meter, figures.summarise_closed(closed, meter.cpu_s)
 
     def open(self, server, case, cycle):
-        arm, group, seconds = server.arm, self.group, self.options.open_seconds
+        arm, group = server.arm, self.group
         rate, seed = case.load * self.capacity, 1000 * cycle + round(100 * case.load)
+        enough_s = min(self.options.requests / rate, SLICE_MAX_S)
+        seconds = max(self.options.open_seconds, enough_s)
         times = load.arrivals(rate, seconds, seed)
         requests = self.requests[arm]
         names = requests.names(len(times), seed)
@@ -162,7 +166,11 @@ class Run:
             is_zoo = arm.work in ("all", "four")
             asked = [predict.simple_of(self.requests[arm], name) for name in names]
             arrivals = predict.Arrivals(times, asked, groups.ZOO_ROWS if is_zoo else 1)
-            found |= predict.predict(self.place, models[arm], arrivals, self.group.deadline_ms)
+            past = self.past.setdefault(arm, [])
+            found |= predict.predict(
+                self.place, models[arm], past, arrivals, self.group.deadline_ms
+            )
+            past.append(arrivals)
             if found.get("predicted_mean_ms"):
                 say(f"{found['case']}: {found['arm']}: mean {found['mean_ms']:.1f}, predicted "
                     f"{found['predicted_mean_ms']:.1f}")  # fmt: skip

@@ -81,14 +81,26 @@ def add_work(found, works_of):
     return f"{found[1]}work: {works_of.get(found[2], 1):.4f}{end}{found[0][len(found[1]):]}"
 
 
+def on_average(by_sample):
+    """What tasks of all samples take, as a sample of its own."""
+    tasks = {task for some in by_sample.values() for task in some}
+    return {task: works.mean([some.get(task, 1) for some in by_sample.values()]) for task in tasks}
+
+
 def workflow_documents(arm, pieces, by_sample, folder):
-    """A workflow for each model, or for each sample, with as many pieces and as much work."""
+    """A workflow for each model, or for each sample, with as many pieces and as much work.
+
+    Where there are deadlines there is one for all: admission learns by workflow, and samples of the
+    real server share theirs.
+    """
     if arm.work not in content.WORKFLOWS:
         works_of = {name: by_sample.get(name, {}).get(name, 1) for name in content.ZOO}
         return [{"workflow": name, "tasks": {name: {"model": name, "work": work}}}
                 for name, work in works_of.items()]  # fmt: skip
     path = content.demo_repository.DEMO / f"{arm.work}.workflow.yaml"
     text = path.read_text(encoding="utf-8")
+    if arm.deadline_ms:
+        pieces, by_sample = {arm.work: max(pieces.values())}, {arm.work: on_average(by_sample)}
     for name, count in pieces.items():
         own = re.sub(r"(?m)^workflow: .*$", f"workflow: {simple(name)}", text)
         own = re.sub(r"gives: \[.*?\]", f"gives: {count}", own)
@@ -239,7 +251,11 @@ def warming(requests, times, names):
 
 
 def simple_of(requests, name):
-    return name if requests.arm.work in ("all", "four") else simple(name)
+    """The workflow that stands for sample @name."""
+    arm = requests.arm
+    if arm.work in ("all", "four"):
+        return name
+    return simple(arm.work if arm.deadline_ms else name)
 
 
 class Part(typing.NamedTuple):
@@ -371,10 +387,22 @@ def simulate(place, model, seed, since_s):
     return [one["latency_ns"] / 1e6 + chance.choice(model.outside_ms) for one in records]
 
 
-def predict(place, model, arrivals, deadline_ms):
-    """Mean and p99 that the simulator gives for @arrivals: medians over some seeds."""
-    start_s = model.warm[-1][0] + 2 * REST_S
-    asked = [*model.warm, *((start_s + at, name) for at, name in zip(*arrivals[:2]))]
+def after(asked, arrivals):
+    """When to ask for @arrivals after what is @asked for, and a rest."""
+    start_s = asked[-1][0] + 2 * REST_S
+    return [(start_s + at, name) for at, name in zip(arrivals.times, arrivals.names)]
+
+
+def predict(place, model, past, arrivals, deadline_ms):
+    """Mean and p99 that the simulator gives for @arrivals: medians over some seeds.
+
+    With deadlines, @past slices of the server come first: admission remembers who was late.
+    """
+    asked = list(model.warm)
+    for one in past if deadline_ms else ():
+        asked += after(asked, one)
+    start_s = asked[-1][0] + 2 * REST_S
+    asked += after(asked, arrivals)
     rows = [f"{1000 * at:.6f},{name},{arrivals.items}" for at, name in asked]
     (model.folder / "trace.csv").write_text("\n".join(["t_ms,workflow,items", *rows, ""]), "ascii")
     described = {"kind": "trace", "trace": "trace.csv"}

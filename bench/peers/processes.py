@@ -5,6 +5,7 @@ import pathlib
 import re
 import signal
 import subprocess
+import sys
 import time
 import typing
 
@@ -50,6 +51,52 @@ def busy_s():
     return (sum(fields[:3]) + sum(fields[5:8])) / TICKS
 
 
+GUARD = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import processes
+processes.guard(sys.stdin)
+"""
+
+
+def end_family(pid, began, stats):
+    """Kill @pid, if it is still the process that began then, and all that it started."""
+    if pid in stats and stats[pid].began == began:
+        for one in reversed(descendants(stats, pid)):
+            try:
+                os.kill(one, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+
+
+def guard(lines):
+    """Read which processes were started, until whoever writes that has ended; then end them."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    started = [tuple(map(int, line.split())) for line in lines]
+    stats = all_stats()
+    for pid, began in started:
+        end_family(pid, began, stats)
+
+
+class Guard:
+    """A process that ends servers if this one is killed before it could."""
+
+    def __init__(self):
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", GUARD, str(pathlib.Path(__file__).parent)], text=True,
+            stdin=subprocess.PIPE, start_new_session=True,
+        )  # fmt: skip
+
+    def add(self, pid):
+        """@pid was just started."""
+        self.process.stdin.write(f"{pid} {read_stat(pid).began}\n")
+        self.process.stdin.flush()
+
+
+GUARDS = []  # The only one, once there is a server.
+
+
 class Tree:
     """A server that was started here."""
 
@@ -61,6 +108,9 @@ class Tree:
                 [str(word) for word in command], env=environment, stdin=subprocess.DEVNULL,
                 stdout=file, stderr=subprocess.STDOUT, start_new_session=True,
             )  # fmt: skip
+        if not GUARDS:
+            GUARDS.append(Guard())
+        GUARDS[0].add(self.process.pid)
 
     def has_ended(self):
         return self.process.poll() is not None

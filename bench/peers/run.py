@@ -10,6 +10,7 @@ tables, and keeps every figure in build/peers/figures.json. Ctrl-C ends it and p
 
   --cycles N            how often every server gets every load; default 5
   --seconds N           length of a slice of an open loop; default 8
+  --requests N          longer where fewer requests than that would come, up to 40 s; default 0
   --closed-seconds N    length of a slice of a closed loop; default 2
   --quick               one cycle of short slices: shows that it works, not how fast anything is
   --only A,B            only these servers, such as weft,triton,mosec
@@ -59,6 +60,7 @@ def parse(arguments):
     parser.add_argument("--help", "-h", action="store_true")
     parser.add_argument("--cycles", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=8)
+    parser.add_argument("--requests", type=int, default=0)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--closed-seconds", type=int, default=2)
     parser.add_argument("--only", default="")
@@ -112,6 +114,7 @@ def machine():
 def command_line(options):
     words = ["python3 bench/peers/run.py", *options.group]
     words += ["--quick"] if options.quick else [f"--cycles {options.cycles}"]
+    words += [f"--requests {options.requests}"] if options.requests else []
     words += [f"--only {options.only}"] if options.only else []
     words += [f"--without '{name}'" for name in options.without]
     words += ["--triton-backends DIR"] if options.triton_backends else []

@@ -336,6 +336,38 @@ class WarmingTest(unittest.TestCase):
         self.assertEqual(times[8:], [2 * rest_s + 0.5, 2 * rest_s + 1.5])
 
 
+class DeadlinesTest(unittest.TestCase):
+    """Admission learns by workflow, and remembers."""
+
+    def test_samples_of_a_server_that_refuses_are_one_workflow(self):
+        names = ["a.png", "b.png"]
+        for deadline_ms, expected in ((0, ["a-png", "b-png"]), (9, ["picture", "picture"])):
+            requests = unittest.mock.Mock(arm=Arm("weft", "picture", deadline_ms=deadline_ms))
+            found = [predict.simple_of(requests, name) for name in names]
+            self.assertEqual(found, expected)
+        by_sample = {"a.png": {"see": 1.0, "read": 0.5}, "b.png": {"see": 2.0}}
+        self.assertEqual(predict.on_average(by_sample), {"see": 1.5, "read": 0.75})
+
+    def test_past_slices_come_before_the_one_in_question(self):
+        past, now = (predict.Arrivals([0.5], [name], 1) for name in ("before", "now"))
+        written = {}
+        with tempfile.TemporaryDirectory() as folder:
+            model = predict.Model({}, pathlib.Path(folder), [0.0], 1, [(1.0, "warm")])
+
+            def simulate(_place, _model, _seed, since_s):
+                lines = (model.folder / "trace.csv").read_text("ascii").splitlines()[1:]
+                written["rows"] = [line.split(",") for line in lines]
+                written["since_ms"] = 1000 * since_s
+                return [2.0]
+
+            with unittest.mock.patch.object(predict, "simulate", simulate):
+                for deadline_ms, expected in ((9, ["warm", "before", "now"]), (0, ["warm", "now"])):
+                    predict.predict(None, model, [past], now, deadline_ms)
+                    self.assertEqual([row[1] for row in written["rows"]], expected)
+                    times = [float(row[0]) for row in written["rows"]]
+                    self.assertTrue(times[-2] < written["since_ms"] < times[-1])
+
+
 class WeftTest(unittest.TestCase):
     """The whole way, without a peer."""
 
@@ -378,8 +410,25 @@ class WeftTest(unittest.TestCase):
         process.send_signal(signal.SIGTERM)  # While servers are stopped; it must not matter.
         out, _ = process.communicate(timeout=60)
         self.assertIn("# Weft beside other servers", out)
-        left = subprocess.run(["pgrep", "-f", self.folder.name], capture_output=True, text=True)
-        self.assertEqual(left.stdout, "")
+        self.assertEqual(self.left(), "")
+
+    def left(self):
+        """Processes that work in the folder still."""
+        done = subprocess.run(["pgrep", "-f", self.folder.name], capture_output=True, text=True)
+        return done.stdout
+
+    def test_servers_end_with_a_run_that_is_killed(self):
+        process = self.start("chain")
+        for line in process.stderr:
+            if line.startswith("chain 1,") or "wrk" in line:
+                break
+        self.assertNotEqual(self.left(), "")
+        process.kill()
+        process.communicate()
+        end = time.monotonic() + 30
+        while self.left() and time.monotonic() < end:
+            time.sleep(0.1)
+        self.assertEqual(self.left(), "")
 
 
 if __name__ == "__main__":
