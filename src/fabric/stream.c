@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -40,7 +41,7 @@ struct stream {
 static void note_cause(struct stream *stream, const char *text)
 {
     if (stream->cause[0] == '\0') {
-        (void)strncpy(stream->cause, text, CAUSE_BYTES - 1); /* The last byte stays 0. */
+        (void)snprintf(stream->cause, sizeof(stream->cause), "%s", text);
     }
 }
 
