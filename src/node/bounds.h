@@ -31,6 +31,7 @@ enum {
     KEYED_MAX = 1 << 16,    /* Requests with keys, open or answered: a minute of 1000 per second. */
     KEYED_EVICTED_PER_STEP = 64,
     KEYED_PATIENCE_SHIFT_MAX = 10, /* What takes long on a slow link must not be sent for ever. */
+    KEYED_TELLS_MAX = 10, /* After each, the next deputy waits twice as long, up to 13 s. */
 };
 
 /* A worker as fast as expected, and one that is as slow as any is ever taken for. */

@@ -62,6 +62,7 @@ struct keyed {
     uint8_t priority;
     uint8_t state; /* enum keyed_state */
     uint8_t tries; /* How often it was asked after: its patience. */
+    uint8_t tells; /* OWNED: how often a deputy was told of it. */
     bool firm : 1;
     bool is_known : 1;    /* OWNED: its deputy has said that it knows of it. */
     bool is_recalled : 1; /* WAITING: all members are asked whether they know of it. */

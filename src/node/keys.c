@@ -74,6 +74,7 @@ void keys_tell_deputy(struct node *node, uint32_t slot)
     entry->is_known = false;
     entry->losses = job->losses;
     if (entry->deputy != NODE_NONE) {
+        entry->tells = (uint8_t)min_u32(entry->tells + 1u, KEYED_TELLS_MAX);
         send_request(node, slot, MESSAGE_DEPUTE, entry->deputy, job->inputs);
     }
 }

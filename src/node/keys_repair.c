@@ -22,6 +22,18 @@ static bool lacks_deputy(const struct node *node, const struct keyed *entry)
 }
 
 /*
+ * Whether request @slot, a job of this node that lacks a deputy, has to wait before another is
+ * told. The first time, that is at once. But where all links come and go, each of them would be
+ * filled with the inputs of all requests whenever another breaks, and nothing would arrive.
+ */
+static bool must_wait_to_tell(const struct node *node, const struct keyed *entry)
+{
+    const bool is_any = keyed_first_but(node, entry->key, node->id) != NODE_NONE;
+    return is_any && entry->tells > 1 &&
+           now_ns(node) - entry->touched_ns < RETURN_NS << (entry->tells - 2);
+}
+
+/*
  * Do what the loss of a node, or the silence of a deputy, means for request @slot. Whether there
  * was something to do.
  */
@@ -33,7 +45,8 @@ static bool repair(struct node *node, uint32_t slot)
         keys_adopt(node, slot, /* is_loss */ true);
         return true;
     }
-    if (entry->state == KEYED_OWNED && lacks_deputy(node, entry)) {
+    const bool lacks = entry->state == KEYED_OWNED && lacks_deputy(node, entry);
+    if (lacks && !must_wait_to_tell(node, entry)) {
         keys_tell_deputy(node, slot);
         keys_proceed(node, jobs_find(node, entry->job)); /* If there is none to tell. */
         return true;
@@ -43,6 +56,10 @@ static bool repair(struct node *node, uint32_t slot)
         keys_tell_deputy(node, slot); /* What was said, or the answer to it, is lost. */
         placing_go_on(node, jobs_find(node, entry->job)); /* It has waited long enough. */
         return true;
+    }
+    if (lacks) {
+        members_return_later(node);
+        return false;
     }
     if (entry->state == KEYED_ANSWERED) {
         return keys_hand_over(node, slot);

@@ -156,6 +156,14 @@ static void suspect(struct node *node, uint32_t peer)
     listen_later(node);
 }
 
+void members_return_later(struct node *node)
+{
+    if (!node->return_timer) {
+        node->return_timer = true;
+        wake_at(node, now_ns(node) + RETURN_NS, TIMER_RETURN, WORKER_NONE);
+    }
+}
+
 void members_hint(struct node *node, uint32_t peer, enum peer_hint hint)
 {
     switch (hint) {
@@ -171,9 +179,8 @@ void members_hint(struct node *node, uint32_t peer, enum peer_hint hint)
         suspects_remove(&node->view.suspects, peer);
         outbox_block(node, peer, /* blocked */ false);
         keys_returned(node, peer); /* What it owned may have been taken over. */
-        if (node->keys.list.first != POOL_NONE && !node->return_timer) {
-            node->return_timer = true; /* A link that comes and goes is not filled each time. */
-            wake_at(node, now_ns(node) + RETURN_NS, TIMER_RETURN, WORKER_NONE);
+        if (node->keys.list.first != POOL_NONE) {
+            members_return_later(node); /* A link that comes and goes is not filled each time. */
         }
         return;
     case PEER_BLOCKED:

@@ -29,6 +29,9 @@ static inline bool members_is_in_reach(const struct node *node, uint32_t peer)
 /* Whether @peer, a member, has been out of reach for SILENT_NS. */
 ATTR_COLD bool members_is_silent(const struct node *node, uint32_t peer);
 
+/* Look in a while whether requests can be told to deputies that were out of reach. */
+ATTR_COLD void members_return_later(struct node *node);
+
 /* A peer that came back some time ago may become a deputy again. */
 ATTR_COLD void members_returned(struct node *node);
 

@@ -328,6 +328,30 @@ static void a_request_whose_deputy_is_back_is_told_to_it(void **state)
     lone_close(&lone);
 }
 
+/* Both links come and go all the time: another deputy is told at once, then less and less often. */
+static void links_that_come_and_go_are_not_filled_each_time(void **state)
+{
+    (void)state;
+    struct lone lone;
+    uint32_t told = 0;
+    open_with_deputies(&lone);
+    (void)ask_owner(&lone);
+    const int64_t begin_ns = lone.now_ns;
+    for (uint32_t i = 0; lone.now_ns < begin_ns + 5 * NS_PER_S; i++) {
+        const uint32_t peer = 1 + i % 2;
+        hint(&lone, 3 - peer, PEER_RESTORED);
+        hint(&lone, peer, PEER_BROKEN);
+        while (lone_timer(&lone, TIMER_REPAIR)) {
+            told += lone_sent_count(&lone, 1, MESSAGE_DEPUTE);
+            told += lone_sent_count(&lone, 2, MESSAGE_DEPUTE);
+        }
+        assert_true(i > 0 || told == 1);
+        lone.now_ns += MS(1);
+    }
+    assert_in_range(told, 6, 8); /* After 0, 50, 150, 350, 750 ... ms. */
+    lone_close(&lone);
+}
+
 /* Steps of repairs follow each other until none is left; each places a few jobs at most. */
 static void expect_short_steps(struct lone *lone, uint32_t visits)
 {
@@ -1086,6 +1110,7 @@ int main(void)
         cmocka_unit_test(a_deputy_that_says_nothing_does_not_hold_up_the_answer),
         cmocka_unit_test(a_deputy_that_knows_stays_when_it_is_suspected),
         cmocka_unit_test(a_request_whose_deputy_is_back_is_told_to_it),
+        cmocka_unit_test(links_that_come_and_go_are_not_filled_each_time),
         cmocka_unit_test(a_request_that_no_deputy_has_room_for_is_answered_without),
         cmocka_unit_test(a_silent_deputy_is_told_again_after_ever_longer_times),
         cmocka_unit_test(a_request_that_was_asked_for_twice_is_answered_to_the_later_client),
