@@ -27,8 +27,8 @@
 struct cuda_torch;
 struct lender;
 
-/* What came of waiting for a batch. */
-enum engine_fetched { FETCHED_BATCH, FETCHED_NOTHING, FETCHED_END };
+/* What came of waiting for a batch. SOON: one is expected. */
+enum engine_fetched { FETCHED_BATCH, FETCHED_NOTHING, FETCHED_SOON, FETCHED_END };
 
 /* How a batch is fetched. */
 enum engine_fetch {
@@ -63,6 +63,9 @@ struct engine_cuda_options {
 
     /* Called without the lock by the thread that launches: launch a batch. */
     enum engine_fetched (*fetch)(void *context, enum engine_fetch how);
+
+    /* Called with the lock: a load is about to end, and a batch may come then. May be NULL. */
+    void (*soon)(void *context);
 
     /* The device is lost, for the reason @message: nothing here will work again. Must not return.
      */

@@ -56,10 +56,32 @@ static enum weft_status take_new(
     return status;
 }
 
+/* A load, and whose. */
+struct loading {
+    struct engine_cuda *engine;
+    struct cuda_job *job;
+};
+
 static bool is_cancelled(void *context)
 {
-    struct cuda_job *job = context;
-    return atomic_load(&job->is_cancelled);
+    const struct loading *loading = context;
+    return atomic_load(&loading->job->is_cancelled);
+}
+
+/*
+ * A batch waits for most loads: it comes soon. It would not if its model is tried first; and while
+ * others run, nothing is asleep that would have to be woken.
+ */
+static void on_last(void *context)
+{
+    const struct loading *loading = context;
+    struct engine_cuda *engine = loading->engine;
+    cuda_lock(engine);
+    if (engine->options.soon != NULL && !loading->job->is_revision &&
+        engine->models[loading->job->place].is_tried && engine->batches == NULL) {
+        engine->options.soon(engine->base.host.context);
+    }
+    cuda_unlock(engine);
 }
 
 /* The memory waits for other weights, unless a keeper has it that may not hear of that. */
@@ -121,7 +143,8 @@ static enum weft_status copy_weights(
     struct engine_cuda *engine, struct cuda_job *job, struct weft_error *error)
 {
     struct cuda_model *model = &engine->models[job->place];
-    const struct cuda_cancel cancel = {is_cancelled, job};
+    struct loading loading = {engine, job};
+    const struct cuda_beside beside = {is_cancelled, on_last, &loading};
     struct cuda_block block;
     char path[4096];
     borrow_file(engine, job->place);
@@ -134,7 +157,7 @@ static enum weft_status copy_weights(
         status = take_new(engine, job->place, &block, error);
     }
     return status == WEFT_OK
-               ? cuda_weights_fill(&model->weights, &block, path, engine->copies, &cancel, error)
+               ? cuda_weights_fill(&model->weights, &block, path, engine->copies, &beside, error)
                : status;
 }
 

@@ -13,7 +13,8 @@
 
 enum {
     PAUSE_NS = 20000,  /* While batches wait, but none runs. */
-    SPIN_NS = 200000,  /* A batch that comes so soon after another is not waited for asleep. */
+    SPIN_NS = 200000,  /* A batch that comes so soon after another is not waited for asleep, */
+    SOON_NS = 1000000, /* nor one that is expected. */
     FIRST_NS = 250000, /* Runs up to this have the highest priority. */
     HUNG_FACTOR = 20,  /* A run that takes so many times as long as the longest hangs, */
 };
@@ -481,20 +482,22 @@ void *cuda_launcher_main(void *argument)
     const struct timespec pause = {.tv_nsec = PAUSE_NS};
     struct weft_error error;
     bool is_idle = true;
-    int64_t busy_ns = 0; /* When there was last something to do. */
+    int64_t awake_ns = 0; /* Until when it is not waited for asleep. */
     cuda_mind(engine, cuda_device_enter(&engine->device, &error), &error);
     for (;;) {
-        const enum engine_fetch how = !is_idle                              ? FETCH_NOW
-                                      : monotonic_ns() - busy_ns <= SPIN_NS ? FETCH_SOON
-                                                                            : FETCH_WAIT;
-        if (engine->options.fetch(engine->base.host.context, how) == FETCHED_END) {
+        const enum engine_fetch how = !is_idle                     ? FETCH_NOW
+                                      : monotonic_ns() <= awake_ns ? FETCH_SOON
+                                                                   : FETCH_WAIT;
+        const enum engine_fetched fetched = engine->options.fetch(engine->base.host.context, how);
+        if (fetched == FETCHED_END) {
             break;
         }
+        awake_ns = fetched == FETCHED_SOON ? monotonic_ns() + SOON_NS : awake_ns;
         cuda_lock(engine);
         const bool was_idle = engine->batches == NULL;
         const bool runs = step_all(engine);
         is_idle = engine->batches == NULL;
-        busy_ns = was_idle ? busy_ns : monotonic_ns();
+        awake_ns = was_idle ? awake_ns : max_i64(awake_ns, monotonic_ns() + SPIN_NS);
         const bool ends = engine->ends;
         cuda_unlock(engine);
         if (ends) {

@@ -148,9 +148,9 @@ void cuda_weights_borrow_file(struct cuda_weights *weights, const struct cuda_we
     }
 }
 
-static bool is_cancelled(const struct cuda_cancel *cancel)
+static bool is_cancelled(const struct cuda_beside *beside)
 {
-    return cancel != NULL && cancel->is_cancelled(cancel->context);
+    return beside != NULL && beside->is_cancelled(beside->context);
 }
 
 /* Copies under way, the oldest first. Events are made when they are first needed. */
@@ -198,13 +198,24 @@ static int send(
                                   : result;
 }
 
+/* Tell that @left are left, the last chunk included, if that is so little. Whether it is. */
+static bool tell_last(const struct cuda_beside *beside, uint64_t left)
+{
+    const bool is_last = left <= CUDA_FLIGHT_BYTES;
+    if (is_last && beside != NULL) {
+        beside->on_last(beside->context);
+    }
+    return is_last;
+}
+
 /* Copy the file into the pieces; they are mapped once as much is under way as may be. */
 static int copy_pieces(
-    struct cuda_weights *weights, struct flight *flight, const struct cuda_cancel *cancel)
+    struct cuda_weights *weights, struct flight *flight, const struct cuda_beside *beside)
 {
     const struct cuda_driver *driver = weights->device->driver;
     int result = CUDA_SUCCESS;
     uint64_t at = 0;
+    bool is_last = false;
     for (uint32_t i = 0; at < weights->bytes && result == CUDA_SUCCESS; i++) {
         const struct cuda_piece *piece = &weights->block.pieces[i];
         const uint64_t end =
@@ -218,7 +229,7 @@ static int copy_pieces(
             if (result == CUDA_SUCCESS) {
                 result = make_way(driver, flight, bytes);
             }
-            if (is_cancelled(cancel)) {
+            if (is_cancelled(beside)) {
                 return result;
             }
             if (result == CUDA_SUCCESS) {
@@ -226,6 +237,7 @@ static int copy_pieces(
                     driver, flight, piece->address + (at - start),
                     (const uint8_t *)weights->file + at, bytes, weights->bytes - at);
             }
+            is_last = is_last || tell_last(beside, weights->bytes - at);
             at += bytes;
         }
     }
@@ -234,7 +246,7 @@ static int copy_pieces(
 
 enum weft_status cuda_weights_fill(
     struct cuda_weights *weights, const struct cuda_block *block, const char *path,
-    struct CUstream_st *stream, const struct cuda_cancel *cancel, struct weft_error *error)
+    struct CUstream_st *stream, const struct cuda_beside *beside, struct weft_error *error)
 {
     const struct cuda_driver *driver = weights->device->driver;
     struct flight flight = {.stream = stream};
@@ -246,7 +258,7 @@ enum weft_status cuda_weights_fill(
             return status;
         }
     }
-    int result = copy_pieces(weights, &flight, cancel);
+    int result = copy_pieces(weights, &flight, beside);
     const int last = driver->stream_wait(stream);
     result = result == CUDA_SUCCESS ? last : result;
     for (uint32_t i = 0; i < CUDA_CHUNKS_IN_FLIGHT; i++) {
@@ -254,7 +266,7 @@ enum weft_status cuda_weights_fill(
             (void)driver->event_destroy(flight.events[i]);
         }
     }
-    if (result == CUDA_SUCCESS && is_cancelled(cancel)) {
+    if (result == CUDA_SUCCESS && is_cancelled(beside)) {
         return error_set(error, WEFT_CANCELLED, "the load was cancelled");
     }
     return cuda_check(driver, result, "copy weights", error);

@@ -23,9 +23,10 @@ enum { CUDA_CHUNK_BYTES = 16 << 20, CUDA_CHUNKS_IN_FLIGHT = 16 };
 
 #define CUDA_FLIGHT_BYTES (UINT64_C(2) * CUDA_CHUNK_BYTES)
 
-/* Asks whether a load was cancelled. */
-struct cuda_cancel {
-    bool (*is_cancelled)(void *context);
+/* What goes on beside a load. */
+struct cuda_beside {
+    bool (*is_cancelled)(void *context); /* Asked between pieces. */
+    void (*on_last)(void *context);      /* All that is left is under way, or will be at once. */
     void *context;
 };
 
@@ -67,12 +68,12 @@ void cuda_weights_borrow_file(struct cuda_weights *weights, const struct cuda_we
 /*
  * Copy the file @path, of the weights' bytes, into @block, in pieces on @stream, until it is there.
  * The block was taken for range_bytes, and becomes the weights' in any case; it can be written
- * until cuda_block_shut(). @cancel, which may be NULL, is asked between pieces.
+ * until cuda_block_shut(). @beside may be NULL.
  *
  * Errors: WEFT_IO if the file cannot be mapped, or has another size; WEFT_CANCELLED.
  */
 enum weft_status cuda_weights_fill(
     struct cuda_weights *weights, const struct cuda_block *block, const char *path,
-    struct CUstream_st *stream, const struct cuda_cancel *cancel, struct weft_error *error);
+    struct CUstream_st *stream, const struct cuda_beside *beside, struct weft_error *error);
 
 #endif /* CUDA_WEIGHTS_H */

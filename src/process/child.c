@@ -239,13 +239,18 @@ static void on_done(void *context, const struct engine_done *done)
     }
 }
 
-static void on_stopped(void *context, uint64_t batch)
+/* Send a report of @kind about batch @number, or about none, with nothing else in it. */
+static void send_short(struct child *child, enum process_report_kind kind, uint64_t number)
 {
-    struct child *child = context;
-    const struct process_report report = {.number = batch, .worker = child->worker};
-    packet_start(&child->packet, REPORT_STOPPED);
+    const struct process_report report = {.number = number, .worker = child->worker};
+    packet_start(&child->packet, kind);
     packet_put(&child->packet, &report, sizeof(report));
     send_or_end(child);
+}
+
+static void on_stopped(void *context, uint64_t batch)
+{
+    send_short(context, REPORT_STOPPED, batch);
 }
 
 static bool is_on_gpu(const struct process_child_options *options, uint32_t worker)
@@ -361,9 +366,10 @@ static enum engine_fetched fetch_one(void *context, enum engine_fetch how)
     (void)near_stay(near_wanted); /* Now, while nothing waits for it. If it cannot: as it is. */
     (void)pthread_mutex_lock(&child->reading);
     const enum channel_receipt receipt = channel_receive(&child->launches, waits, &received);
-    if (receipt == CHANNEL_EMPTY) {
+    const bool is_soon = receipt == CHANNEL_RECEIVED && received->kind == ORDER_SOON;
+    if (receipt == CHANNEL_EMPTY || is_soon) {
         (void)pthread_mutex_unlock(&child->reading);
-        return FETCHED_NOTHING;
+        return is_soon ? FETCHED_SOON : FETCHED_NOTHING;
     }
     struct held_batch *batch = memory_zeroed(1, sizeof(*batch));
     if (receipt != CHANNEL_RECEIVED || !process_take_batch(received, child->lender, &batch->in)) {
@@ -433,7 +439,8 @@ static void obey(struct child *child, struct received *received)
         engine_cuda_set_keeper(child->engine, received->files[0]);
         received->files[0] = -1; /* The engine's. */
         return;
-    case ORDER_LAUNCH: /* Those come over the other channel. */
+    case ORDER_LAUNCH: /* Those come over the other channel, */
+    case ORDER_SOON:   /* and so does this. */
     case ORDER_HELLO:
         break;
     }
@@ -446,12 +453,9 @@ static void obey(struct child *child, struct received *received)
  */
 _Noreturn static void give_up(struct child *child, enum process_report_kind kind, uint64_t number)
 {
-    const struct process_report report = {.worker = child->worker, .number = number};
     (void)pthread_mutex_lock(&child->lock); /* No thread waits for the device under it. */
     packet_clear(&child->packet);
-    packet_start(&child->packet, kind);
-    packet_put(&child->packet, &report, sizeof(report));
-    send_or_end(child);
+    send_short(child, kind, number);
     _exit(PROCESS_EXIT_LOST);
 }
 
@@ -465,6 +469,11 @@ static void on_lost(void *context, const char *message)
 static void on_hung(void *context, uint64_t number)
 {
     give_up(context, REPORT_HUNG, number);
+}
+
+static void on_soon(void *context)
+{
+    send_short(context, REPORT_SOON, /* number */ 0);
 }
 
 static enum weft_status make_cuda(struct child *child, struct weft_error *error)
@@ -483,6 +492,7 @@ static enum weft_status make_cuda(struct child *child, struct weft_error *error)
     cuda.lender = child->lender;
     cuda.lock = &child->lock;
     cuda.fetch = fetch_one;
+    cuda.soon = on_soon;
     cuda.lost = on_lost;
     cuda.hung = on_hung;
     cuda.host = (struct engine_host){.context = child, .done = on_done, .stopped = on_stopped};

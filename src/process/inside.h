@@ -109,6 +109,7 @@ struct process_worker {
     uint32_t failures;        /* Processes that ended soon after they began, in a row. */
     uint32_t restoring;       /* Models that are. */
     int64_t loaded_ns;        /* When a load last ended: the next one began. */
+    bool is_soon;             /* One is about to end. */
     int64_t suspects_ns;      /* Since when suspects wait for others. 0: they do not. */
     uint64_t function_starts; /* As its process last said. */
     uint64_t function_crashes;

@@ -107,6 +107,7 @@ static bool on_loaded(struct process_worker *worker, const struct process_report
     }
     struct process_model *model = &worker->models[place];
     worker->loaded_ns = process_now_ns(worker->engine);
+    worker->is_soon = false;
     if (model->load != report->number) {
         return true; /* It was cancelled, and has left again. */
     }
@@ -173,6 +174,22 @@ static bool on_stopped(struct process_worker *worker, const struct process_repor
     return true;
 }
 
+/*
+ * A load is about to end, and mostly a batch waits for it. The loop stays awake until then, and the
+ * thread of the process that runs batches is woken: both would take longer than the bus for the
+ * rest.
+ */
+static bool on_soon(struct process_worker *worker)
+{
+    const struct process_order order = {.worker = worker->number};
+    packet_start(&worker->engine->packet, ORDER_SOON);
+    packet_put(&worker->engine->packet, &order, sizeof(order));
+    process_worker_send_launch(worker);
+    worker->is_soon = true;
+    process_spin(worker);
+    return true;
+}
+
 static bool on_hello(struct process_worker *worker, const struct received *received)
 {
     if (worker->lender == NULL && received->file_count == 1) {
@@ -207,6 +224,8 @@ static bool on_report(struct process_worker *worker, struct received *received)
         return true;
     case REPORT_REVISED:
         return process_revised(worker, &ran->report);
+    case REPORT_SOON:
+        return on_soon(worker);
     case REPORT_STOPPED:
         return on_stopped(worker, &ran->report);
     case REPORT_HELLO:

@@ -72,7 +72,7 @@ struct process_tail {
 
 void process_spin_init(struct engine_process *engine);
 
-/* @worker was sent a batch. */
+/* @worker was sent a batch, or will be soon. */
 void process_spin(struct process_worker *worker);
 
 /* The host has been told of all batches. */

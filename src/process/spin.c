@@ -1,6 +1,6 @@
 /*
  * spin.c - what is expected at once is asked for instead of waited for: a report of a GPU that is
- * busy, or the batch after a short one.
+ * busy, or about to end a load, or the batch after a short one.
  */
 #include "base/assert.h"
 #include "base/memory.h"
@@ -16,7 +16,8 @@ static bool is_gpu_busy(const struct engine_process *engine)
 {
     bool is_busy = false;
     for (uint32_t i = engine->hosted.first; i < engine->hosted.end && !is_busy; i++) {
-        is_busy = is_on_gpu(&engine->workers[i]) && engine->workers[i].batches != NULL;
+        const struct process_worker *worker = &engine->workers[i];
+        is_busy = is_on_gpu(worker) && (worker->batches != NULL || worker->is_soon);
     }
     return is_busy;
 }

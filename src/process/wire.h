@@ -6,9 +6,9 @@
  * own, so that what crosses a cancellation on the way is not mistaken for something newer.
  *
  *     to there:     HELLO, LOAD and REVISE with the versions that they bring, CANCEL_LOAD, UNLOAD,
- *                   RESHAPE, CANCEL, KEEPER; LAUNCH with inputs
- *     from there:   HELLO, LOADED, UNLOADED, REVISED, SHAPED, RAN and AHEAD with outputs, STOPPED,
- *                   LOST
+ *                   RESHAPE, CANCEL, KEEPER; SOON; LAUNCH with inputs
+ *     from there:   HELLO, SOON, LOADED, UNLOADED, REVISED, SHAPED, RAN and AHEAD with outputs,
+ *                   STOPPED, LOST
  *
  * Launches have a socket to themselves, from which the threads that run batches read: no other
  * thread stands between an order to run and the run.
@@ -44,6 +44,7 @@ enum process_order_kind {
                      there is one, also that of the keeper (cuda/keeper.h). */
     ORDER_KEEPER, /* Brings the socket of another keeper. */
     ORDER_REVISE, /* On a GPU: struct engine_ops. */
+    ORDER_SOON,   /* The same: a batch is expected. Comes with launches. */
 };
 
 /* Every packet to an engine process begins with it. */
@@ -81,6 +82,7 @@ enum process_report_kind {
     REPORT_REVISED,
     REPORT_LOST, /* Its GPU: the process ends, which takes a while, and can do nothing more. */
     REPORT_HUNG, /* The same, because of that batch: its run does not end. */
+    REPORT_SOON, /* A load on a GPU ends in less than a millisecond. */
 };
 
 /* Every packet from an engine process begins with it. */

@@ -218,6 +218,7 @@ enum weft_status process_worker_start(struct process_worker *worker, struct weft
     worker->function_crashes = 0;
     worker->use = (struct process_use){.is_proven = false};
     worker->suspects_ns = 0;
+    worker->is_soon = false;
     worker->started_ns = process_now_ns(engine);
     watch_socket(worker);
     greet(worker, ends);

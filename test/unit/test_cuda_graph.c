@@ -37,11 +37,11 @@ static const char *weights_path(void)
 }
 
 static enum weft_status fill(
-    const char *path, const struct cuda_cancel *cancel, struct weft_error *error)
+    const char *path, const struct cuda_beside *beside, struct weft_error *error)
 {
     struct cuda_block block;
     must(cuda_blocks_take(&blocks, weights.range_bytes, &block, error), error);
-    return cuda_weights_fill(&weights, &block, path, copies, cancel, error);
+    return cuda_weights_fill(&weights, &block, path, copies, beside, error);
 }
 
 static void load(void)
@@ -406,21 +406,54 @@ static void weights_that_cannot_be_mapped(ATTR_UNUSED void **state)
     drop();
 }
 
+/* What a load has told and been asked. */
+struct told {
+    uint32_t left;       /* Questions until it is cancelled. UINT32_MAX: never. */
+    uint32_t lasts;      /* How often it was told that all is under way, */
+    uint64_t last_bytes; /* and what had been copied by then. */
+};
+
 static bool is_cancelled(void *context)
 {
-    uint32_t *left = context;
-    return *left == 0 || --*left == 0;
+    struct told *told = context;
+    return told->left == 0 || (told->left != UINT32_MAX && --told->left == 0);
+}
+
+static void on_last(void *context)
+{
+    struct told *told = context;
+    struct fake_cuda_counts counts;
+    world.count(&counts);
+    told->lasts++;
+    told->last_bytes = counts.copied_bytes;
+}
+
+/* The last two chunks, of which one is under way. */
+static void the_end_of_a_load_is_told_before(ATTR_UNUSED void **state)
+{
+    struct fake_cuda_counts counts;
+    struct weft_error error;
+    struct told told = {.left = UINT32_MAX};
+    const struct cuda_beside beside = {is_cancelled, on_last, &told};
+    world.count(&counts);
+    const uint64_t before = counts.copied_bytes;
+    must(fill(weights_path(), &beside, &error), &error);
+    assert_int_equal(told.lasts, 1);
+    assert_true(weights.bytes > CUDA_CHUNK_BYTES);
+    assert_true(told.last_bytes > before);
+    assert_true(told.last_bytes < before + weights.bytes);
+    assert_true(before + weights.bytes - told.last_bytes <= CUDA_FLIGHT_BYTES);
 }
 
 static void a_load_is_cancelled(ATTR_UNUSED void **state)
 {
     struct fake_cuda_counts counts;
     struct weft_error error;
-    uint32_t asked = 2;
-    const struct cuda_cancel cancel = {is_cancelled, &asked};
+    struct told told = {.left = 2};
+    const struct cuda_beside beside = {is_cancelled, on_last, &told};
     world.count(&counts);
     const uint64_t before = counts.copied_bytes;
-    assert_int_equal(fill(weights_path(), &cancel, &error), WEFT_CANCELLED);
+    assert_int_equal(fill(weights_path(), &beside, &error), WEFT_CANCELLED);
     world.count(&counts);
     assert_int_equal(counts.copied_bytes - before, CUDA_CHUNK_BYTES);
 }
@@ -504,6 +537,7 @@ int main(void)
         TEST(a_long_run_is_asked_after),
         TEST(a_share_that_has_spent_its_memory),
         TEST(a_device_without_memory),
+        TEST(the_end_of_a_load_is_told_before),
         TEST(a_load_is_cancelled),
         TEST(memory_comes_again),
         TEST(pieces_stand_in_for_others),
