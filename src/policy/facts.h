@@ -17,7 +17,7 @@ struct mixture;
 struct weighed;
 
 enum {
-    TICK_WARMS_MAX = 16,
+    TICK_WARMS_MAX = 64,  /* As many workers can be given a model at once. */
     QUEUE_LOOKS_MAX = 16, /* Tasks at the head of a home queue that are looked at one by one. */
 };
 

@@ -32,6 +32,7 @@
 #include "policy/compass_cache.h"
 #include "policy/compass_cost.h"
 #include "policy/registry.h"
+#include "policy/weft_copy.h"
 #include "policy/weft_give_up.h"
 #include "policy/weft_home.h"
 #include "policy/weft_options.h"
@@ -498,5 +499,5 @@ const struct policy policy_weft = {
     .victim = compass_victim,
     .prefetch = compass_prefetch,
     .tick_ns = ESG_TICK_NS,
-    .tick = weft_home_tick,
+    .tick = weft_copy_tick,
 };

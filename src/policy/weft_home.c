@@ -20,8 +20,7 @@ static const double esg_options[POLICY_OPTIONS_MAX] = {
     [ESG_SPLIT] = 1, [ESG_WAIT] = 1,  [ESG_MARGIN] = 0.13, [ESG_PREWARM] = 1, [ESG_TRANSFERS] = 1,
 };
 
-/* @input as esg's functions want it. */
-static struct policy_input as_esg(const struct policy_input *input)
+struct policy_input weft_home_as_esg(const struct policy_input *input)
 {
     const struct weft_plan *plan = input->plan;
     struct weft_state *state = input->state;
@@ -64,87 +63,9 @@ void weft_home_plan(struct arena *arena, const struct plan_input *input, struct 
     plan_out->esg = esg_plan(arena, &asked);
 }
 
-/* What all models of the catalogue take together. */
-static uint64_t all_bytes(const struct policy_input *input)
-{
-    uint64_t bytes = 0;
-    for (uint32_t model = 0; model < input->catalogue->model_count; model++) {
-        bytes += input->profile->models[model].resident_bytes;
-    }
-    return bytes;
-}
-
-/*
- * The worker with most memory free that could hold @task and does not. Where memory is too small
- * for all models only one that is worth it, as @near says, is copied: it may have to leave again.
- */
-static uint32_t find_room(
-    const struct policy_input *input, const struct workflow_task *task, bool near)
-{
-    const struct view *view = input->view;
-    const struct need need = need_of(input->profile, task, /* items */ 1);
-    const uint64_t bytes = need_bytes(input->profile, task, QUEUE_LOOKS_MAX);
-    const uint64_t all = all_bytes(input);
-    uint32_t roomiest = WORKER_NONE;
-    uint64_t most = bytes - 1;
-    for (uint32_t worker = 0; worker < view->fleet->worker_count; worker++) {
-        const uint64_t room = view_cache(view, worker)->free_bytes;
-        if (room > most && (near || all <= view->fleet->workers[worker].memory_bytes) &&
-            choose_can_use(view, worker, need) && fit_load_ns(input, task, worker) > 0) {
-            roomiest = worker;
-            most = room;
-        }
-    }
-    return roomiest;
-}
-
-/* Whether a transfer takes a noticeable part of a task's time, so that it should not have to. */
-static bool is_held_up(const struct esg_queue *known)
-{
-    return known->transfer_ns > known->configs.choices[0].run_ns / 16;
-}
-
-/* Copy the models of queue @number, if it is in use, to where they fit. */
-static void copy(
-    const struct policy_input *input, const struct workflow_task *task, uint32_t number,
-    struct tick_answer *answer)
-{
-    const struct weft_plan *plan = input->plan;
-    const struct weft_state *state = input->state;
-    const struct esg_pace *pace = &state->esg.paces[number];
-    if (pace->gap_ns == 0 || input->view->now_ns - pace->last_ns > 32 * pace->gap_ns) {
-        return;
-    }
-    const uint32_t worker = find_room(input, task, is_held_up(&plan->esg->queues[number]));
-    for (uint32_t i = 0; i < task->model_count && worker != WORKER_NONE; i++) {
-        if (answer->warm_count < TICK_WARMS_MAX &&
-            !view_holds_model(input->view, worker, task->models[i])) {
-            answer->warms[answer->warm_count] =
-                (struct warm){.worker = worker, .model = task->models[i]};
-            answer->warm_count++;
-        }
-    }
-}
-
-void weft_home_tick(const struct policy_input *input, struct tick_answer *answer_out)
-{
-    const struct policy_input asked = as_esg(input);
-    esg_warm_tick(&asked, answer_out);
-    for (uint32_t i = 0; input->options[WEFT_COPY] != 0 && i < input->catalogue->workflow_count;
-         i++) {
-        const struct workflow *workflow = input->catalogue->workflows[i];
-        for (uint32_t task = 0; task < workflow->task_count; task++) {
-            const uint32_t number = workflow->queue_first + task;
-            if (number < ESG_QUEUES_MAX) {
-                copy(input, &workflow->tasks[task], number, answer_out);
-            }
-        }
-    }
-}
-
 void weft_home_queued(const struct policy_input *input, const struct ready_facts *task)
 {
-    const struct policy_input asked = as_esg(input);
+    const struct policy_input asked = weft_home_as_esg(input);
     esg_warm_note(&asked, task->job->graph->queue_first + task->task, task->items);
 }
 
@@ -487,7 +408,7 @@ static void dispatch_home(
     const struct policy_input *input, const struct queue_facts *queue,
     struct dispatch_answer *answer_out)
 {
-    const struct policy_input asked = as_esg(input);
+    const struct policy_input asked = weft_home_as_esg(input);
     const struct workflow *workflow = input->catalogue->workflows[queue->workflow];
     const struct weft_state *state = input->state;
     const struct esg_queue *known = esg_queue(&asked, queue->workflow, queue->task);
@@ -511,8 +432,8 @@ static void dispatch_home(
         const uint32_t node = node_of(&ask.fit, i);
         ask.holders |= node == NODE_NONE ? UINT64_MAX : node_bit(node);
     }
-    struct esg_found found;
     const uint32_t paths = queue->rechecks > 0 ? SEARCH_PATHS_MAX : (uint32_t)esg_options[ESG_K];
+    struct esg_found found;
     const int64_t wish_ns = weft_haste_ns(input, queue, known, esg_target_ns(&asked, queue));
     esg_search(&asked, queue, paths, wish_ns, &found);
     struct esg_found wished = found;
@@ -553,7 +474,7 @@ void weft_home_dispatch(
         dispatch_home(input, queue, answer_out);
         return;
     }
-    const struct policy_input asked = as_esg(input);
+    const struct policy_input asked = weft_home_as_esg(input);
     esg_dispatch_own(&asked, queue, answer_out);
 }
 

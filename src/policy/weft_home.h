@@ -44,8 +44,8 @@ struct weft_state {
 void weft_home_plan(
     struct arena *arena, const struct plan_input *input, struct weft_plan *plan_out);
 
-/* Copy models that are in use into memory that is free. */
-void weft_home_tick(const struct policy_input *input, struct tick_answer *answer_out);
+/* @input as esg's functions want it. */
+struct policy_input weft_home_as_esg(const struct policy_input *input);
 
 /* A task that waits has joined its queue; and its key there. */
 void weft_home_queued(const struct policy_input *input, const struct ready_facts *task);

@@ -2,7 +2,7 @@
  * weft's home queues: which tasks wait there, and where their batches run.
  *
  * Covers: src/policy/weft_home.c src/policy/weft_haste.c src/policy/weft_learn.c
- *         src/policy/weft_give_up.c
+ *         src/policy/weft_give_up.c src/policy/weft_copy.c
  */
 #include "home_fixture.h"
 #include "policy/weft_learn.h"
@@ -397,6 +397,72 @@ static void models_in_use_are_copied_into_free_memory(void **state)
     assert_int_equal(answer.warms[0].model, 1);
 }
 
+/* Nothing but @model leaves @worker, which has room for two. */
+static void make_room(uint32_t worker, uint32_t model)
+{
+    struct row row = cluster.board.entries[worker].live;
+    model_set_remove(&row.cache.resident, model);
+    row.cache.free_bytes = 1 << 19;
+    cluster_write(&cluster, &row);
+}
+
+/* Three tasks come to the queue of @task, one in 100 ms. */
+static void use_queue(uint32_t task)
+{
+    for (uint32_t i = 0; i < 3; i++) {
+        cluster.view.now_ns += 100 * MS;
+        (void)home_join(&cluster, task, 900);
+    }
+}
+
+static void what_fewest_workers_hold_is_copied_first(void **state)
+{
+    (void)state;
+    cluster_seat(&cluster, "weft");
+    forget(1, 1);
+    make_room(2, 1);
+    make_room(3, 0);
+    make_room(3, 1);
+    use_queue(0);
+    use_queue(1);
+    const struct tick_answer answer = policy_tick(&cluster.seat);
+    assert_int_equal(answer.warm_count, 2);
+    assert_int_equal(answer.warms[0].worker, 2);
+    assert_int_equal(answer.warms[0].model, 1);
+    assert_int_equal(answer.warms[1].worker, 3); /* Now two hold the one, and three the other. */
+    assert_int_equal(answer.warms[1].model, 1);
+    remember(1, 1);
+    remember(2, 1);
+    assert_int_equal(policy_tick(&cluster.seat).warms[0].model, 0); /* As few: the first. */
+}
+
+static void a_worker_that_loads_is_left_alone(void **state)
+{
+    (void)state;
+    cluster_seat(&cluster, "weft");
+    make_room(2, 1);
+    use_queue(1);
+    assert_int_equal(policy_tick(&cluster.seat).warm_count, 1);
+    struct row row = cluster.board.entries[2].live;
+    model_set_add(&row.cache.loading, 0);
+    cluster_write(&cluster, &row);
+    assert_int_equal(policy_tick(&cluster.seat).warm_count, 0);
+}
+
+/* Tasks of the second queue will come: its model is loaded ahead if inputs travel for long. */
+static void models_come_before_tasks_whose_inputs_are_held_up(void **state)
+{
+    (void)state;
+    cluster_seat(&cluster, "weft");
+    make_room(2, 1);
+    use_queue(0);
+    assert_int_equal(policy_tick(&cluster.seat).warm_count, 1);
+    cluster.graph->edges[0].bytes = MS;
+    cluster_seat(&cluster, "weft");
+    use_queue(0);
+    assert_int_equal(policy_tick(&cluster.seat).warm_count, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -418,6 +484,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             a_config_that_has_not_run_takes_what_its_queue_takes, setup, teardown),
         cmocka_unit_test_setup_teardown(models_in_use_are_copied_into_free_memory, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_fewest_workers_hold_is_copied_first, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_worker_that_loads_is_left_alone, setup, teardown),
+        cmocka_unit_test_setup_teardown(
+            models_come_before_tasks_whose_inputs_are_held_up, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,167 @@
+#include "policy/weft_copy.h"
+
+#include "policy/choose.h"
+#include "policy/esg_warm.h"
+#include "policy/weft_home.h"
+#include "policy/weft_options.h"
+
+/* A model that tasks of this home need. */
+struct wanted_copy {
+    uint32_t model;
+    uint32_t holders; /* Workers that hold it, or will. */
+    struct need need; /* Of one item of the first task that needs it. */
+    uint64_t bytes;   /* Of as many items as are looked at. */
+    bool is_held_up;  /* Inputs of one of these tasks are, on their way. */
+};
+
+struct copies {
+    const struct policy_input *input;
+    uint64_t all_bytes; /* Of all models of the catalogue. */
+    uint32_t count;
+    struct wanted_copy wanted[MODELS_MAX];
+};
+
+/* Whether tasks of queue @number have come to this home of late. */
+static bool is_used(const struct policy_input *input, uint32_t number)
+{
+    const struct weft_state *state = input->state;
+    const struct esg_pace *pace = &state->esg.paces[number % ESG_QUEUES_MAX];
+    return number < ESG_QUEUES_MAX && pace->gap_ns != 0 &&
+           input->view->now_ns - pace->last_ns <= 32 * pace->gap_ns;
+}
+
+/* Whether jobs of @workflow are under way, as far as this home knows: all its tasks will come. */
+static bool is_under_way(const struct policy_input *input, const struct workflow *workflow)
+{
+    bool is_any_used = false;
+    for (uint32_t task = 0; task < workflow->task_count && !is_any_used; task++) {
+        is_any_used = is_used(input, workflow->queue_first + task);
+    }
+    return is_any_used;
+}
+
+/* Whether a transfer takes a noticeable part of a task's time, so that it should not have to. */
+static bool is_held_up(const struct policy_input *input, uint32_t number)
+{
+    const struct weft_plan *plan = input->plan;
+    const struct esg_queue *known = &plan->esg->queues[number];
+    return known->transfer_ns > known->configs.choices[0].run_ns / 16;
+}
+
+static uint32_t count_holders(const struct view *view, uint32_t model)
+{
+    uint32_t count = 0;
+    for (uint32_t worker = 0; worker < view->fleet->worker_count; worker++) {
+        count += view_holds_model(view, worker, model) ? 1 : 0;
+    }
+    return count;
+}
+
+static void want(
+    struct copies *copies, const struct workflow_task *task, uint32_t model, bool is_held_up)
+{
+    uint32_t i = 0;
+    while (i < copies->count && copies->wanted[i].model != model) {
+        i++;
+    }
+    struct wanted_copy *wanted = &copies->wanted[i];
+    if (i < copies->count) {
+        wanted->is_held_up = wanted->is_held_up || is_held_up;
+        return;
+    }
+    const struct profile *profile = copies->input->profile;
+    *wanted = (struct wanted_copy){
+        .model = model,
+        .holders = count_holders(copies->input->view, model),
+        .need = need_of(profile, task, /* items */ 1),
+        .bytes = need_bytes(profile, task, QUEUE_LOOKS_MAX),
+        .is_held_up = is_held_up,
+    };
+    copies->count++;
+}
+
+/* What is wanted of @workflow: models in use, and ahead of that where inputs are held up. */
+static void want_workflow(struct copies *copies, const struct workflow *workflow)
+{
+    const struct policy_input *input = copies->input;
+    const bool under_way = is_under_way(input, workflow);
+    for (uint32_t i = 0; i < workflow->task_count && under_way; i++) {
+        const struct workflow_task *task = &workflow->tasks[i];
+        const uint32_t number = workflow->queue_first + i;
+        const bool held_up = is_held_up(input, number);
+        for (uint32_t k = 0; k < task->model_count && (held_up || is_used(input, number)); k++) {
+            want(copies, task, task->models[k], held_up);
+        }
+    }
+}
+
+static void find_wanted(const struct policy_input *input, struct copies *copies_out)
+{
+    const struct catalogue *catalogue = input->catalogue;
+    copies_out->input = input;
+    copies_out->all_bytes = 0;
+    copies_out->count = 0;
+    for (uint32_t model = 0; model < catalogue->model_count; model++) {
+        copies_out->all_bytes += input->profile->models[model].resident_bytes;
+    }
+    for (uint32_t i = 0; i < catalogue->workflow_count; i++) {
+        want_workflow(copies_out, catalogue->workflows[i]);
+    }
+}
+
+/* Whether nothing is being loaded at @worker, as far as its row says. */
+static bool is_bus_idle(const struct view *view, uint32_t worker)
+{
+    uint64_t any = 0;
+    for (uint32_t i = 0; i < MODEL_SET_WORDS; i++) {
+        any |= view_cache(view, worker)->loading.words[i];
+    }
+    return any == 0;
+}
+
+/*
+ * What fewest workers hold, of what @worker has room for; NULL: nothing. Where memory is too small
+ * for all models only one that is worth it is copied: it may have to leave again.
+ */
+static struct wanted_copy *find_rarest(struct copies *copies, uint32_t worker)
+{
+    const struct view *view = copies->input->view;
+    const bool is_large = copies->all_bytes <= view->fleet->workers[worker].memory_bytes;
+    const uint64_t room = view_cache(view, worker)->free_bytes;
+    struct wanted_copy *best = NULL;
+    for (uint32_t i = 0; i < copies->count; i++) {
+        struct wanted_copy *wanted = &copies->wanted[i];
+        if (wanted->bytes <= room && (is_large || wanted->is_held_up) &&
+            (best == NULL || wanted->holders < best->holders) &&
+            choose_can_run(view, worker, wanted->need) &&
+            !view_holds_model(view, worker, wanted->model)) {
+            best = wanted;
+        }
+    }
+    return best;
+}
+
+void weft_copy_tick(const struct policy_input *input, struct tick_answer *answer_out)
+{
+    const struct view *view = input->view;
+    const struct policy_input asked = weft_home_as_esg(input);
+    struct copies copies;
+    esg_warm_tick(&asked, answer_out);
+    if (input->options[WEFT_COPY] == 0) {
+        return;
+    }
+    find_wanted(input, &copies);
+    for (uint32_t at = 0; at < view->fleet->worker_count && copies.count > 0; at++) {
+        const uint32_t worker = choose_round(view, at);
+        if (answer_out->warm_count == TICK_WARMS_MAX || !view_is_usable(view, worker) ||
+            !is_bus_idle(view, worker)) {
+            continue;
+        }
+        struct wanted_copy *rarest = find_rarest(&copies, worker);
+        if (rarest != NULL) {
+            rarest->holders++;
+            answer_out->warms[answer_out->warm_count++] =
+                (struct warm){.worker = worker, .model = rarest->model};
+        }
+    }
+}
