@@ -62,8 +62,7 @@ static const struct policy_option options[] = {
     [WEFT_LEARN] = {"learn", 1, 0, 1, true, "0: believe the profile"},
     [WEFT_STEAL] = {"steal", 1, 0, 1, true, "0: idle workers ask for no work"},
     [WEFT_HASTE] =
-        {"haste", 0.25, 0, 1, false,
-         "share of the time not used while all is idle; 1 if it is free"},
+        {"haste", 1, 0, 1, false, "share of the time not used while all is idle and plans fail"},
     [WEFT_TROUBLE] =
         {"trouble", 128, 0, 4096, true, "that part of the time lost: haste in full; 0: always"},
     [WEFT_FORK] = {"fork", 1, 0, 1, true, "0: branches do not look at those that come after them"},

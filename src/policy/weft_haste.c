@@ -55,7 +55,10 @@ void weft_haste_note(const struct policy_input *input, int64_t off_ns, int64_t t
     state->off += (off - state->off) / OFF_WEIGHT;
 }
 
-/* How much of the time that is left is not used while all is idle, in 64ths. */
+/*
+ * How much of the time that is left is not used while all is idle, in 64ths. A square: little goes
+ * off plan everywhere, and is not worth a price.
+ */
 static int64_t haste_64ths(const struct policy_input *input)
 {
     const struct weft_state *state = input->state;
@@ -64,7 +67,11 @@ static int64_t haste_64ths(const struct policy_input *input)
     if (input->view->fleet->prices.gpu == 0) {
         return haste > 0 ? FREE_HASTE_64THS : 0;
     }
-    return trouble == 0 ? haste : haste * min_i64(state->off * trouble, OFF_ONE) / OFF_ONE;
+    if (trouble == 0) {
+        return haste;
+    }
+    const int64_t part = min_i64(state->off * trouble, OFF_ONE);
+    return haste * (part * part / OFF_ONE) / OFF_ONE;
 }
 
 int64_t weft_haste_ns(

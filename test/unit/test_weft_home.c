@@ -241,27 +241,46 @@ static void what_is_idle_is_used(void **state)
     assert_int_equal(home_ask(&cluster, &queue).configs[0].gpu, 1);
 }
 
-/* Where units have a price, time is bought only if batches start late now and then. */
-static void haste_is_bought_where_plans_fail(void **state)
+/* Eight batches load their model first: each is late by a sixth of its time. */
+static void start_late(const char *policy)
 {
-    (void)state;
-    const struct queue_facts queue = home_queue(&cluster, 1, 1, 0, 300);
     const struct queue_facts patient = home_queue(&cluster, 1, 1, 0, 3000);
-    cluster.fleet->prices.gpu = 1;
-    cluster_seat(&cluster, "weft:haste=1:trouble=0");
-    assert_int_equal(home_ask(&cluster, &queue).configs[0].gpu, 7);
-    cluster_seat(&cluster, "weft:haste=1");
-    assert_int_equal(home_ask(&cluster, &queue).configs[0].gpu, 1);
+    cluster_seat(&cluster, policy);
     for (uint32_t worker = 0; worker < 4; worker++) {
         forget(worker, 1);
     }
-    for (uint32_t i = 0; i < 8; i++) { /* Each has to load its model first. */
+    for (uint32_t i = 0; i < 8; i++) {
         assert_int_equal(home_ask(&cluster, &patient).count, 1);
     }
     for (uint32_t worker = 0; worker < 4; worker++) {
         remember(worker, 1);
     }
+}
+
+/* Where units have a price, time is bought only if batches start late now and then. */
+static void haste_is_bought_where_plans_fail(void **state)
+{
+    (void)state;
+    const struct queue_facts queue = home_queue(&cluster, 1, 1, 0, 300);
+    cluster.fleet->prices.gpu = 1;
+    cluster_seat(&cluster, "weft:trouble=0");
     assert_int_equal(home_ask(&cluster, &queue).configs[0].gpu, 7);
+    cluster_seat(&cluster, "weft");
+    assert_int_equal(home_ask(&cluster, &queue).configs[0].gpu, 1);
+    start_late("weft");
+    assert_int_equal(home_ask(&cluster, &queue).configs[0].gpu, 7);
+}
+
+/* A third of what is needed for full haste buys a ninth of it. */
+static void little_trouble_buys_little(void **state)
+{
+    (void)state;
+    const struct queue_facts queue = home_queue(&cluster, 1, 1, 0, 150);
+    cluster.fleet->prices.gpu = 1;
+    start_late("weft:trouble=16");
+    assert_int_equal(home_ask(&cluster, &queue).configs[0].gpu, 1);
+    start_late("weft:trouble=32");
+    assert_int_equal(home_ask(&cluster, &queue).configs[0].gpu, 2);
 }
 
 static void a_slow_worker_is_avoided(void **state)
@@ -478,6 +497,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(all_inputs_of_a_batch_count, setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_idle_is_used, setup, teardown),
         cmocka_unit_test_setup_teardown(haste_is_bought_where_plans_fail, setup, teardown),
+        cmocka_unit_test_setup_teardown(little_trouble_buys_little, setup, teardown),
         cmocka_unit_test_setup_teardown(a_slow_worker_is_avoided, setup, teardown),
         cmocka_unit_test_setup_teardown(what_others_do_to_a_batch_is_no_news, setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_learnt_of_a_worker_fades, setup, teardown),
