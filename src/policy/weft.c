@@ -12,7 +12,8 @@
  * a busy cluster's worker while the inputs travel. An output that is gathered elsewhere has to
  * return there. The toll is what the transfers cost others on their links (weft_links.h). Loads
  * hide behind the queue; one that evicts models costs more, the longer queues are (as compass).
- * A branch makes room for branches of its fork that would lose more by leaving.
+ * A branch makes room for branches of its fork that would lose more by leaving. Where there are
+ * more tasks than workers, all but sources stay where their inputs are.
  * Workers are told of a task at once, so that others see it before its inputs have arrived.
  * Queues are in the order of deadlines; a job without one is due `path` times its critical path
  * after its arrival, so that short jobs do not wait for long ones. Eviction is that of compass.
@@ -40,6 +41,9 @@
 
 /* By which part of the way that is left to go the keys of branches of a job differ. */
 enum { BRANCHES_APART = 1024 };
+
+/* In a crowd a task stays on its node unless that has so many times as much to do as others. */
+enum { BEHIND_MAX = 4 };
 
 static const struct policy_option options[] = {
     [WEFT_PATH] =
@@ -73,6 +77,7 @@ static const struct policy_option options[] = {
     [WEFT_RESERVE] =
         {"reserve", 0.75, 0, 1, false,
          "share of the time to wait that must be left to a job while nothing is idle"},
+    [WEFT_STAY] = {"stay", 1, 0, 1, true, "0: tasks move also while there are more than workers"},
     {.name = NULL},
 };
 
@@ -87,6 +92,8 @@ struct hop {
     uint64_t return_bytes; /* Of that output. */
     uint32_t usable;       /* Workers that can run it. */
     uint32_t busy;         /* Usable ones that have something to do. */
+    uint32_t crowd;        /* Tasks that run or wait at other nodes, by their rows. */
+    int64_t crowd_ns;      /* Until a usable worker of another node is free, on average. */
     uint32_t alike[4];     /* Usable ones by group_of(). */
     uint64_t *holders;     /* A bit for each worker that has all its models, if it is usable. */
 };
@@ -225,6 +232,8 @@ static void open_hop(
 {
     const struct view *view = input->view;
     int64_t backlog_ns = 0;
+    int64_t crowd_ns = 0;
+    uint32_t others = 0;
     *hop = (struct hop){.input = input, .facts = facts, .holders = holders};
     compass_task_init(&hop->task, input, &facts->job->graph->tasks[facts->task], facts->items);
     for (uint32_t i = 0; i < facts->input_count; i++) {
@@ -240,12 +249,19 @@ static void open_hop(
             const int64_t wait_ns = view_free_at_ns(view, worker) - view->now_ns;
             backlog_ns += min_i64(wait_ns, DURATION_NS_MAX);
             hop->busy += wait_ns > 0 ? 1 : 0;
+            if (!view_is_own(view, worker)) {
+                const bool is_busy = view_row_free_at_ns(view, worker) > view->now_ns;
+                hop->crowd += is_busy ? 1 + view_load(view, worker)->queued_items : 0;
+                crowd_ns += min_i64(wait_ns, DURATION_NS_MAX);
+                others++;
+            }
             hop->alike[group_of(hop, worker)]++;
             hop->usable++;
         }
     }
     if (hop->usable > 0) {
         set_prices(hop, backlog_ns / hop->usable);
+        hop->crowd_ns = crowd_ns / max_u32(others, 1);
     }
 }
 
@@ -365,6 +381,29 @@ static bool is_wanted_more(const struct hop *hop, int64_t loss_ns, int64_t wait_
     return rivals > 0 && rivals >= idle;
 }
 
+/*
+ * Whether the task stays on its node. Where there are more tasks than workers, one that leaves only
+ * changes places with another, and tensors travel for it. Not if they hardly do, nor if this node
+ * is much further behind than others.
+ */
+static bool stays(struct hop *hop)
+{
+    const struct view *view = hop->input->view;
+    const struct task_facts *facts = hop->facts;
+    const bool is_source = facts->job->graph->tasks[facts->task].in_count == 0;
+    bool is_kept = false;
+    for (uint32_t i = 0; i < view->worker_count && !is_source && hop->crowd >= hop->usable; i++) {
+        const uint32_t worker = view->worker_first + i;
+        const struct compass_times *times =
+            compass_times_on(&hop->task, &view->fleet->workers[worker]);
+        const int64_t wait_ns = view_free_at_ns(view, worker) - view->now_ns;
+        is_kept = is_kept || (choose_can_use(view, worker, hop->task.need) &&
+                              holds_all(hop, worker) && wait_ns / BEHIND_MAX <= hop->crowd_ns &&
+                              leave_ns(hop, facts->task, hop->bytes) >= times->run_ns / 16);
+    }
+    return is_kept;
+}
+
 static uint32_t place_task(const struct policy_input *input, const struct task_facts *facts)
 {
     const struct view *view = input->view;
@@ -376,10 +415,12 @@ static uint32_t place_task(const struct policy_input *input, const struct task_f
     uint32_t away = WORKER_NONE;
     int64_t away_ns = INT64_MAX;
     open_hop(&hop, input, facts, holders);
+    const bool is_kept = input->options[WEFT_STAY] != 0 && stays(&hop);
     for (uint32_t worker = 0; hop.usable > 0 && worker < fleet->worker_count; worker++) {
         const uint32_t node = fleet->workers[worker].node;
         const bool is_near = node == view->node || node == hop.return_node;
-        if (!choose_can_use(view, worker, hop.task.need) || !is_drawn(&hop, worker, is_near)) {
+        if ((is_kept && node != view->node) || !choose_can_use(view, worker, hop.task.need) ||
+            !is_drawn(&hop, worker, is_near)) {
             continue;
         }
         const int64_t score = score_ns(&hop, worker, view_free_at_ns(view, worker));

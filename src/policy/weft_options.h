@@ -25,6 +25,7 @@ enum weft_option {
     WEFT_GIVE_UP,
     WEFT_STRICT,
     WEFT_RESERVE,
+    WEFT_STAY,
 };
 
 #endif /* POLICY_WEFT_OPTIONS_H */

@@ -227,6 +227,45 @@ static void a_slow_worker_gets_what_ends_first_there_all_the_same(void **state)
     cluster_deinit(&cluster);
 }
 
+/* Worker 0 has three times as much to do as the others, which have two tasks each. */
+static void make_crowd(struct cluster *cluster)
+{
+    cluster_queue(cluster, 0, 6 * RUN_NS);
+    for (uint32_t worker = 1; worker < 4; worker++) {
+        cluster_queue(cluster, worker, 2 * RUN_NS);
+        write_load(cluster, worker, 1, 0);
+    }
+}
+
+/* A branch whose input and output travel for a tenth of its run time each. */
+static void a_task_stays_in_a_crowd(void **state)
+{
+    (void)state;
+    struct cluster cluster;
+    init(&cluster, "", RUN_NS / 10);
+    make_crowd(&cluster);
+    assert_int_equal(place(&cluster, 1, RUN_NS / 10), 0);
+    assert_int_not_equal(place(&cluster, 0, RUN_NS / 10), 0); /* A source. */
+    cluster_queue(&cluster, 0, 40 * RUN_NS);                  /* Too far behind. */
+    assert_int_not_equal(place(&cluster, 1, RUN_NS / 10), 0);
+    make_crowd(&cluster);
+    for (uint32_t worker = 1; worker < 4; worker++) { /* Fewer tasks than workers. */
+        write_load(&cluster, worker, 0, 0);
+    }
+    assert_int_not_equal(place(&cluster, 1, RUN_NS / 10), 0);
+    cluster_deinit(&cluster);
+
+    init(&cluster, ":stay=0", RUN_NS / 10);
+    make_crowd(&cluster);
+    assert_int_not_equal(place(&cluster, 1, RUN_NS / 10), 0);
+    cluster_deinit(&cluster);
+
+    init(&cluster, "", RUN_NS / 100); /* Hardly anything travels. */
+    make_crowd(&cluster);
+    assert_int_not_equal(place(&cluster, 1, RUN_NS / 100), 0);
+    cluster_deinit(&cluster);
+}
+
 static void an_idle_worker_asks_the_one_with_most_work_that_waits(void **state)
 {
     (void)state;
@@ -386,6 +425,7 @@ int main(void)
         cmocka_unit_test(a_model_that_is_there_is_worth_its_load),
         cmocka_unit_test(the_only_holder_of_many_workers_is_found),
         cmocka_unit_test(a_slow_worker_gets_what_ends_first_there_all_the_same),
+        cmocka_unit_test(a_task_stays_in_a_crowd),
         cmocka_unit_test(an_idle_worker_asks_the_one_with_most_work_that_waits),
         cmocka_unit_test(a_job_without_deadline_is_due_by_its_path),
         cmocka_unit_test(what_can_no_longer_be_in_time_is_given_up),
