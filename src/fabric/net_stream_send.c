@@ -1,6 +1,7 @@
 /* net_stream_send.c - one connection to every peer: greeting, rows, messages, tensors in pieces. */
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
