@@ -203,7 +203,8 @@ enum weft_status program_solve(
     if (full.start != NULL) {
         draft = warm_start_solve(input, &full, workload, &evaluations);
     }
-    if (draft == NULL || warm_start_is_poor(draft, full.start)) {
+    const bool has_lost = machine_count(input) < input->fleet->node_count;
+    if (draft == NULL || has_lost || warm_start_is_poor(draft, full.start)) {
         draft = solve_anew(input, &full, workload, draft, &evaluations, error);
     }
     if (draft != NULL) {

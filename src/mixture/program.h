@@ -49,6 +49,7 @@ struct program_options {
                                  worker. If not, it goes on at once, as policy nona makes it. */
     bool plain_joins; /* A join waits for the latest mean, not for the mean of the latest. */
     const struct mixture *start; /* Begin here: a solution for similar rates. NULL: from nothing.
+                                    If machines are away, it is one start of several.
                                     Patterns of another fleet or catalogue are an error. */
 };
 

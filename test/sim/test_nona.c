@@ -207,6 +207,55 @@ static void short_tasks_are_kept_from_long_ones(ATTR_UNUSED void **state)
     scenario_destroy(scenario);
 }
 
+/* The mean time of jobs: in the first second all servers are there, and then twelve fewer. */
+static double simulate_loss(
+    const struct scenario *scenario, const char *policy, const struct mixture *mixture)
+{
+    enum { FIRST = 10, LOST = 12 }; /* Of those for middle tasks. */
+    struct fault faults[LOST];
+    struct policy_set policies;
+    struct arrivals arrivals = scenario->arrivals;
+    struct report report;
+    for (uint32_t i = 0; i < LOST; i++) {
+        faults[i] = (struct fault){.at_ns = 1000000000, .kind = FAULT_CRASH, .victim = FIRST + i};
+    }
+    assert_int_equal(policy_set_parse(policy, &policies, NULL), WEFT_OK);
+    assert_true(arrivals_set_rate(&arrivals, 5000));
+    const struct sim_options options = {
+        .fleet = scenario->fleet,
+        .catalogue = scenario->catalogue,
+        .profile = scenario->profile,
+        .policies = &policies,
+        .arrivals = &arrivals,
+        .mixture = mixture,
+        .faults = faults,
+        .fault_count = LOST,
+        .jobs = 60000,
+        .warmup = 0.1,
+        .seed = 1,
+    };
+    struct sim *sim = sim_create(&options);
+    sim_run(sim);
+    sim_report(sim, &report);
+    sim_destroy(sim);
+    return report.latency_ms.mean;
+}
+
+/* With the plan for all servers the queues of those that are left for middle tasks grow for ever.
+ */
+static void lost_servers_are_planned_without(ATTR_UNUSED void **state)
+{
+    struct scenario *scenario = load("sizes");
+    struct mixture *mixture = sizes(/* dedicated */ true, /* rate_per_s */ 5000);
+    const double mean_ms = simulate_loss(scenario, "nona", mixture);
+    const double without_ms = simulate_loss(scenario, "nona:drift=0", mixture);
+    print_message("[lost] %g ms, %g with the plan of the start\n", mean_ms, without_ms);
+    assert_true(mean_ms > 15 && mean_ms < 60); /* A second of loss and verdict is in it. */
+    assert_true(without_ms > 2 * mean_ms);
+    mixture_destroy(mixture);
+    scenario_destroy(scenario);
+}
+
 /* Section 5: no policy is below 22 - 8 min(1, 1 / (2 lambda)), whatever it looks at. */
 static void no_policy_is_below_the_bound(ATTR_UNUSED void **state)
 {
@@ -291,6 +340,7 @@ int main(void)
         cmocka_unit_test(tasks_that_stay_together_wait_once),
         cmocka_unit_test(the_optimum_lies_between_the_placements),
         cmocka_unit_test(short_tasks_are_kept_from_long_ones),
+        cmocka_unit_test(lost_servers_are_planned_without),
         cmocka_unit_test(no_policy_is_below_the_bound),
         cmocka_unit_test(who_comes_back_goes_ahead_as_predicted),
         cmocka_unit_test(networks_take_what_was_predicted),
