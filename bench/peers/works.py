@@ -284,13 +284,18 @@ def tell_first(curve, samples):
     return found
 
 
+def quantiles_of(values):
+    """As a profile has them: the last one is such that draws have the mean of @values."""
+    found = [figures.quantile(values, share) for share in SHARES[:-1]]
+    tail = [value for value in values if value > found[-1]] or [found[-1]]
+    return [*found, max(2 * mean(tail) - found[-1], found[-1])]
+
+
 def scatter(curve, left):
     """Let run times of @curve scatter as what is @left of them, as parts of their mean."""
     curve.pop("quantiles", None)
     if len(left) >= LEAST:
-        found = [figures.quantile(left, share) for share in SHARES[:-1]]
-        tail = [value for value in left if value > found[-1]] or [found[-1]]
-        curve["quantiles"] = [*found, max(2 * mean(tail) - found[-1], found[-1])]
+        curve["quantiles"] = quantiles_of(left)
     deviation = math.sqrt(mean([(value - 1) ** 2 for value in left]))
     for point in curve["points"]:
         point["sd_ms"] = deviation * point["ms"]
@@ -386,9 +391,16 @@ def tell_apart(jobs, names, curves):
 
 
 def put_loads(models, loads):
-    """Let @models say what loads took, on average: of each of them, or else of all."""
+    """Let @models say what loads took, on average: of each of them, or else of all.
+
+    They scatter as all do: of one model there are few.
+    """
     every = [ms for some in loads.values() for ms in some]
+    parts = [ms / mean(some) for some in loads.values() for ms in some if len(some) >= FEW]
     for name, model in models.items():
         some = loads.get(name, [])
         if every and model.get("load"):
             model["load_fixed_ms"] = mean(some if len(some) >= FEW else every)
+            if len(parts) >= LEAST:
+                for curve in model.get("devices", {}).values():
+                    curve["load_quantiles"] = quantiles_of(parts)

@@ -54,6 +54,7 @@ struct device {
     int64_t first_run_ns;
     double interference;
     double quantiles[PROFILE_QUANTILES];
+    double load_quantiles[PROFILE_QUANTILES];
     const struct profile_curve *curve; /* Where it is written. */
 };
 
@@ -95,30 +96,50 @@ static void write_points(struct writer *writer, const void *record)
     writer_close(writer);
 }
 
-static void read_quantiles(struct reader *reader, const struct tree_node *node, void *record)
+static void read_scatter(
+    struct reader *reader, const struct tree_node *node, const char *key, double *quantiles_out)
 {
-    double *quantiles = ((struct device *)record)->quantiles;
     uint32_t count = 0;
 
     reader_list(reader, node);
     if (reader_is_good(reader) && node->child_count != PROFILE_QUANTILES) {
-        reader_fail(reader, node, "'quantiles' wants %d numbers", PROFILE_QUANTILES);
+        reader_fail(reader, node, "'%s' wants %d numbers", key, PROFILE_QUANTILES);
     }
     READER_EACH (value, reader, node) {
-        quantiles[count] = reader_quantity(reader, value, QUANTITY_NUMBER, &quantile_range);
-        if (reader_is_good(reader) && count > 0 && quantiles[count] < quantiles[count - 1]) {
-            reader_fail(reader, value, "'quantiles' must not fall");
+        quantiles_out[count] = reader_quantity(reader, value, QUANTITY_NUMBER, &quantile_range);
+        if (reader_is_good(reader) && count > 0 &&
+            quantiles_out[count] < quantiles_out[count - 1]) {
+            reader_fail(reader, value, "'%s' must not fall", key);
         }
         count++;
     }
 }
 
+static void write_scatter(struct writer *writer, const char *key, const double *quantiles)
+{
+    if (quantiles[PROFILE_QUANTILES - 1] > 0) {
+        writer_numbers(writer, key, quantiles, PROFILE_QUANTILES);
+    }
+}
+
+static void read_quantiles(struct reader *reader, const struct tree_node *node, void *record)
+{
+    read_scatter(reader, node, "quantiles", ((struct device *)record)->quantiles);
+}
+
 static void write_quantiles(struct writer *writer, const void *record)
 {
-    const struct device *device = record;
-    if (device->curve->quantiles[PROFILE_QUANTILES - 1] > 0) {
-        writer_numbers(writer, "quantiles", device->curve->quantiles, PROFILE_QUANTILES);
-    }
+    write_scatter(writer, "quantiles", ((const struct device *)record)->curve->quantiles);
+}
+
+static void read_load_quantiles(struct reader *reader, const struct tree_node *node, void *record)
+{
+    read_scatter(reader, node, "load_quantiles", ((struct device *)record)->load_quantiles);
+}
+
+static void write_load_quantiles(struct writer *writer, const void *record)
+{
+    write_scatter(writer, "load_quantiles", ((const struct device *)record)->curve->load_quantiles);
 }
 
 const struct field profile_device_fields[] = {
@@ -151,6 +172,10 @@ const struct field profile_device_fields[] = {
              "the least, those that 1/8, 2/8 … 7/8, 15/16, 31/32, 63/64 and 127/128 of all runs do "
              "not exceed, and the end of what is drawn. Learnt while serving",
      .left_out = "`distribution`"},
+    {"load_quantiles", .read = read_load_quantiles, .write = write_load_quantiles,
+     .form = "list of 13 numbers",
+     .help = "how simulated loads scatter: likewise, as parts of what a load takes",
+     .left_out = "all take as long"},
     {0},
 };
 
@@ -243,6 +268,7 @@ static void read_device(struct reader *reader, const struct tree_node *node)
         curve->first_run_ns = device.first_run_ns;
         curve->interference = device.interference;
         memcpy(curve->quantiles, device.quantiles, sizeof(curve->quantiles));
+        memcpy(curve->load_quantiles, device.load_quantiles, sizeof(curve->load_quantiles));
         profile_set_handoff(scope->document->profile, scope->model, number, device.handoff_ns);
     }
 }

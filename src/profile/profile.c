@@ -181,6 +181,7 @@ void profile_take(
     curve->first_run_ns = given->first_run_ns;
     curve->interference = given->interference;
     memcpy(curve->quantiles, given->quantiles, sizeof(curve->quantiles));
+    memcpy(curve->load_quantiles, given->load_quantiles, sizeof(curve->load_quantiles));
     if (given->load_ns == 0) {
         known->load_fixed_ns = said->load_fixed_ns;
     }

@@ -88,7 +88,8 @@ struct profile_curve {
     int64_t first_run_ns; /* What the first run after a load takes longer than later ones. */
     double
         interference; /* How much longer a run takes beside others that hold all of the device. */
-    double quantiles[PROFILE_QUANTILES]; /* Once there were enough runs. */
+    double quantiles[PROFILE_QUANTILES];      /* Once there were enough runs. */
+    double load_quantiles[PROFILE_QUANTILES]; /* The same of loads. */
 };
 
 struct profile_model {

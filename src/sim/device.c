@@ -85,17 +85,29 @@ void device_init(struct sim *sim, uint32_t worker)
     runs_init(sim, worker);
 }
 
-void device_load(struct sim *sim, uint32_t worker, uint32_t model)
+/* How long @worker loads @model: as the profile says, or a draw about that. */
+static int64_t load_ns(struct sim *sim, uint32_t worker, uint32_t model)
 {
     const struct profile *profile = sim->options.profile;
     const struct fleet_worker *spec = &sim->options.fleet->workers[worker];
+    const double *quantiles = profile->models[model].curves[spec->device].load_quantiles;
+    const int64_t mean_ns = is_shared(sim, worker, model, /* ready */ true)
+                                ? profile_follow_ns(profile, model, spec)
+                                : profile_load_ns(profile, model, spec);
+    if (quantiles[PROFILE_QUANTILES - 1] == 0) {
+        return mean_ns;
+    }
+    const struct estimate estimate = {.run_ns = mean_ns, .quantiles = quantiles};
+    return (int64_t)profile_draw_ns(&estimate, /* noise */ 0, &sim->workers[worker].rng);
+}
+
+void device_load(struct sim *sim, uint32_t worker, uint32_t model)
+{
     const struct crossing crossing = {
         .worker = worker,
         .model = model,
         .run = POOL_NONE,
-        .bus_ns = is_shared(sim, worker, model, /* ready */ true)
-                      ? profile_follow_ns(profile, model, spec)
-                      : profile_load_ns(profile, model, spec),
+        .bus_ns = load_ns(sim, worker, model),
     };
     hold(sim, worker, model);
     bus_push(sim, &crossing);

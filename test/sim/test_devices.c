@@ -170,6 +170,26 @@ static void the_first_run_after_a_load_takes_longer(ATTR_UNUSED void **state)
     stage_close(&stage);
 }
 
+/* 600 ms; all that is drawn is half of that, of one model, and three times as long of the other. */
+static void loads_scatter_as_the_profile_says(ATTR_UNUSED void **state)
+{
+    struct stage stage;
+    open_machine(&stage, 1, &(struct fleet_worker){0});
+    const uint32_t a = add_workflow(&stage, "a", MB(600), 0, MS(10));
+    const uint32_t b = add_workflow(&stage, "b", MB(600), 0, MS(10));
+    for (uint32_t i = 0; i < PROFILE_QUANTILES; i++) {
+        stage.profile->models[a].curves[0].load_quantiles[i] = 0.5;
+        stage.profile->models[b].curves[0].load_quantiles[i] = 3;
+    }
+    begin(&stage);
+    stage_request(&stage, MS(0), 0, a);
+    stage_request(&stage, MS(2000), 0, b);
+    end(&stage);
+    assert_int_equal(find(RECORD_LOADED, a, 0)->at_ns, MS(300));
+    assert_int_equal(find(RECORD_LOADED, b, 0)->at_ns, MS(2000 + 1800));
+    stage_close(&stage);
+}
+
 static void inputs_cross_the_bus_only_if_asked_for(ATTR_UNUSED void **state)
 {
     for (uint32_t asked = 0; asked < 2; asked++) {
@@ -742,6 +762,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_run_after_a_load_takes_longer),
+        cmocka_unit_test(loads_scatter_as_the_profile_says),
         cmocka_unit_test(inputs_cross_the_bus_only_if_asked_for),
         cmocka_unit_test(inputs_of_every_task_of_a_job_cross_the_bus),
         cmocka_unit_test(batches_take_what_the_truth_says),

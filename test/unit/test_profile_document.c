@@ -56,7 +56,7 @@ static const char example[] =
     "      l4: {points: [{ms: 8, beside: 50%, crowded: 12.5%}], distribution: exponential, "
     "load_ms: 1.5, handoff_ms: 0.06, first_run_ms: 0.4, interference: 25%, "
     "quantiles: [0.5, 0.6, 0.7, 0.8, 0.9, 1, 1, 1, 1.1, 1.2, 1.3, 2, "
-    "4.5]}\n"
+    "4.5], load_quantiles: [0.2, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3, 0.4, 0.5, 1, 4, 8, 60]}\n"
     "  weights: {resident: 1GB}\n"
     "  decode: {devices: {t4: {ms: 0.2}}}\n";
 
@@ -98,6 +98,7 @@ static void sizes_and_points_are_read(ATTR_UNUSED void **state)
     assert_true(llm->curves[2].points[0].slowing.crowded == 0.125);
     assert_true(llm->curves[2].quantiles[0] == 0.5);
     assert_true(llm->curves[2].quantiles[PROFILE_QUANTILES - 1] == 4.5);
+    assert_true(llm->curves[2].load_quantiles[PROFILE_QUANTILES - 1] == 60);
     const struct config whole = {.batch = 1};
     assert_int_equal(
         profile_run(named.document.profile, 0, 2, 1, whole).distribution, DISTRIBUTION_EXPONENTIAL);
@@ -145,6 +146,7 @@ static void assert_same_curve(const struct profile_curve *a, const struct profil
     assert_true(a->interference - b->interference < 1e-9);
     assert_true(b->interference - a->interference < 1e-9);
     assert_memory_equal(a->quantiles, b->quantiles, sizeof(a->quantiles));
+    assert_memory_equal(a->load_quantiles, b->load_quantiles, sizeof(a->load_quantiles));
     for (uint32_t i = 0; i < a->point_count; i++) {
         assert_int_equal(a->points[i].items, b->points[i].items);
         assert_int_equal(a->points[i].cpu, b->points[i].cpu);
