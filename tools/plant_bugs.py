@@ -1,18 +1,20 @@
 #!/usr/bin/env python3
 """Plant bugs, one at a time, and show which tests find them.
 
-usage: plant_bugs.py [--only NAME]... [--column NAME]... [--jobs N]
+usage: plant_bugs.py [--only NAME]... [--column NAME]... [--all] [--jobs N]
        plant_bugs.py --list [--check]
        plant_bugs.py --write
 
 Works in a copy of the sources, build/planted/tree, and never in the tree itself. The copy and its
 build are kept, so a bug costs one compiled file and a few links; the next run repairs them if one
 was interrupted. First everything must pass as it is. Then each bug of BUGS replaces one text by
-another, and the programs of COLUMNS are run. Prints a table in Markdown, with the first test of
-each column that fails, or the seed of the swarm; progress goes to stderr.
+another, and the columns that must find it are run: their programs are linked one by one, those that
+name the file first, until one fails. Prints a table in Markdown, with the first test of each column
+that fails, or the seed of the swarm; progress goes to stderr.
 
   --only NAME   plant this one; can be given again
   --column NAME run the programs of this column alone; can be given again
+  --all         run the other columns as well
   --jobs N      jobs of the build; one per processor by default
   --list        print what would be planted, and do nothing
   --check       with --list: say which bugs no longer fit the tree
@@ -25,6 +27,7 @@ exactly once; 2 if the tree fails without a bug, or nothing could be tried.
 import argparse
 import collections
 import fcntl
+import hashlib
 import os
 import pathlib
 import re
@@ -49,17 +52,21 @@ COLUMNS = {
     "unit tests": tuple(
         f"unit/{name}"
         for name in (
-            "agreement", "batch_failures", "board", "cells", "claims", "cuda_engine", "editions",
-            "esg", "give_up", "identity", "inbox", "inspect", "keys", "keys_recall", "links_fair",
-            "load_failures", "membership", "message", "need", "node", "outbox", "policy_fit",
-            "pools", "refine", "reservations", "states", "steal_near", "view",
+            "agreement", "artifact", "bank", "batch_failures", "board", "cells", "claims",
+            "cuda_engine", "cuda_graph", "edition", "editions", "esg", "function_isolation",
+            "give_up", "identity", "inbox", "inspect", "keys", "keys_recall", "linger",
+            "links_fair", "load_failures", "membership", "message", "need", "node", "outbox",
+            "policy_fit", "pools", "refine", "repository", "reservations", "scenario", "states",
+            "steal_near", "view",
         )
     ),
     "machines": ("conformance/nets", "unit/rings"),
+    "servers": ("integration/cluster_functions",),
 }  # fmt: skip
-SELDOM = ("machines",)  # Run only for bugs that they must find: others are not linked to them.
+SELDOM = ("machines", "servers")  # Never run for other bugs: they are not linked to them.
 PROGRAM_SECONDS_MAX = 120  # Of its processor time: other work of the machine does not count.
 NOT_FOUND = "–"
+FAILED = r"^(?:\[  (?:FAILED|ERROR ) +\]|FAIL:|ERROR:) (\w+)"  # Of cmocka and unittest.
 
 # A bug may leave something unused.
 C_FLAGS = "-Wno-unused-function -Wno-unused-parameter -Wno-unused-variable"
@@ -122,8 +129,33 @@ def run_tool(command):
     return done.returncode == 0, done.stdout + done.stderr
 
 
-def build(tree, folder, jobs, columns):
-    """Build the programs of @columns. What the compiler said, if it failed; None if not."""
+def is_script(program):
+    return program.startswith("integration/")
+
+
+def target(program):
+    return "program" if is_script(program) else "test_" + program.replace("/", "_")
+
+
+def source(program):
+    """Of @program, in the tree."""
+    tier, name = program.split("/")
+    return pathlib.Path("test", tier, f"test_{name}.{'py' if is_script(program) else 'c'}")
+
+
+def built(folder, program):
+    tier, name = program.split("/")
+    return folder / "bin" / ("weft" if is_script(program) else f"{tier}/test_{name}")
+
+
+def command(folder, program):
+    if is_script(program):
+        return [sys.executable, "-B", source(program)]
+    return [built(folder, program)]
+
+
+def build(tree, folder, jobs, wanted):
+    """Build the programs @wanted. What the compiler said, if it failed; None if not."""
     if not (folder / "build.ninja").exists():
         good, said = run_tool(
             ["cmake", "-S", tree, "-B", folder, "-G", "Ninja", "-DCMAKE_C_COMPILER=gcc",
@@ -131,17 +163,17 @@ def build(tree, folder, jobs, columns):
         )  # fmt: skip
         if not good:
             return said
-    targets = ["test_" + program.replace("/", "_") for program in programs(columns)]
+    targets = [target(program) for program in wanted]
     good, said = run_tool(["ninja", "-C", folder, "-j", str(jobs), "--quiet", *targets])
     return None if good else said
 
 
 def run_program(tree, folder, program):
     """What @program found: None, or a few words."""
-    tier, name = program.split("/")
     running = subprocess.Popen(
-        [folder / "bin" / tier / f"test_{name}"],
+        command(folder, program),
         cwd=tree, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+        env=os.environ | {"WEFT": str(folder / "bin" / "weft")},
     )  # fmt: skip
     said = None
     while said is None:
@@ -153,11 +185,11 @@ def run_program(tree, folder, program):
     if running.returncode == 0:
         return None
     seed = re.search(r"^seed (\d+)", said, re.MULTILINE)
-    failed = re.search(r"^\[  FAILED  \] (\w+)$", said, re.MULTILINE)
+    failed = re.search(FAILED, said, re.MULTILINE)
     started = re.findall(r"^\[ RUN      \] (\w+)$", said, re.MULTILINE)  # The last one died.
     if seed:
         return f"seed {seed.group(1)}"
-    return failed.group(1) if failed else (started or [name])[-1]
+    return failed.group(1) if failed else (started or [program])[-1]
 
 
 def processor_seconds(pid):
@@ -173,34 +205,55 @@ def programs(columns):
     return [program for column in columns for program in COLUMNS[column]]
 
 
-def run_column(tree, folder, column):
-    found = (run_program(tree, folder, program) for program in COLUMNS[column])
-    return next((words for words in found if words is not None), NOT_FOUND)
+def digest(folder, program):
+    return hashlib.sha256(built(folder, program).read_bytes()).digest()
 
 
-def try_bug(bug, tree, folder, jobs, columns):
-    """What each column says of @bug, which is gone again then; None if it does not compile."""
+def names(tree, program, bug):
+    """Whether the source of @program names the file of @bug."""
+    stem = bug.file.removeprefix("src/").rpartition(".")[0]
+    return f"{stem}." in (tree / source(program)).read_text()
+
+
+def run_column(bug, tree, folder, jobs, column, clean):
+    """
+    What the first program of @column that finds @bug says. Those that are as without it, as @clean
+    has them, are not run. Raises Failure if it does not compile.
+    """
+    for program in sorted(COLUMNS[column], key=lambda program: not names(tree, program, bug)):
+        said = build(tree, folder, jobs, [program])
+        if said is not None:
+            errors = [line for line in said.splitlines() if " error: " in line]
+            raise Failure((errors or said.splitlines())[0])
+        if digest(folder, program) != clean[program]:
+            found = run_program(tree, folder, program)
+            if found is not None:
+                return found
+    return NOT_FOUND
+
+
+def is_asked(bug, column, is_all):
+    """Whether @column is run for @bug."""
+    return column in bug.found_by or (is_all and column not in SELDOM)
+
+
+def try_bug(bug, tree, folder, jobs, columns, clean):
+    """What each of @columns says of @bug, which is gone again then; None if it does not compile."""
     path = tree / bug.file
     text = path.read_text()
     path.write_text(text.replace(bug.old, bug.new))
     try:
-        said = build(tree, folder, jobs, columns)
-        if said is not None:
-            errors = [line for line in said.splitlines() if " error: " in line]
-            progress((errors or said.splitlines())[0])
-            return None
-        return {
-            column: run_column(tree, folder, column)
-            if column in bug.found_by or column not in SELDOM
-            else NOT_FOUND
-            for column in columns
-        }
+        return {column: run_column(bug, tree, folder, jobs, column, clean) for column in columns}
+    except Failure as failure:
+        progress(str(failure))
+        return None
     finally:
         path.write_text(text)
 
 
 def expect_clean(tree, folder, jobs, columns):
-    said = build(tree, folder, jobs, columns)
+    """Build and run all programs of @columns. Returns the digest of each."""
+    said = build(tree, folder, jobs, programs(columns))
     if said is not None:
         sys.stderr.write(said)
         raise Failure("the tree does not build")
@@ -208,6 +261,7 @@ def expect_clean(tree, folder, jobs, columns):
                if run_program(tree, folder, program) is not None]  # fmt: skip
     if failing:
         raise Failure(f"without a bug, {', '.join(failing)} fails already")
+    return {program: digest(folder, program) for program in programs(columns)}
 
 
 def title(bug):
@@ -232,10 +286,10 @@ def missed(bug, results):
     return [column for column in bug.found_by if results.get(column) == NOT_FOUND]
 
 
-def campaign(bugs, jobs, columns):
+def campaign(bugs, jobs, columns, is_all):
     """Print the table. Returns how many bugs were not found by all that should have."""
     folder = ROOT / FOLDER
-    tree, built = folder / "tree", folder / "build"
+    tree, build_folder = folder / "tree", folder / "build"
     tree.mkdir(parents=True, exist_ok=True)
     with open(folder / "lock", "w") as lock:
         try:
@@ -245,16 +299,18 @@ def campaign(bugs, jobs, columns):
         copy_tree(tree)
         began = time.monotonic()
         progress("no bug: building and running everything")
-        expect_clean(tree, built, jobs, columns)
+        clean = expect_clean(tree, build_folder, jobs, columns)
         rows, bad = [], []
         for number, bug in enumerate(bugs, start=1):
-            results = try_bug(bug, tree, built, jobs, columns)
+            asked = [column for column in columns if is_asked(bug, column, is_all)]
+            results = try_bug(bug, tree, build_folder, jobs, asked, clean)
             if results is None:
                 bad.append(f"{bug.name}: does not compile")
                 continue
             said = ", ".join(f"{column} {words}" for column, words in results.items())
             progress(f"{number}/{len(bugs)} {bug.name}: {said}")
-            rows.append(page.line([title(bug), bug.how, *results.values()]))
+            said = (results.get(column, NOT_FOUND) for column in columns)
+            rows.append(page.line([title(bug), bug.how, *said]))
             bad += [f"{bug.name}: not found by {column}" for column in missed(bug, results)]
         print(head(columns) + "".join(rows), flush=True)
         for line in bad:
@@ -279,6 +335,7 @@ def parse(arguments):
     parser.add_argument("--help", "-h", action="store_true")
     parser.add_argument("--only", metavar="NAME", action="append", default=[])
     parser.add_argument("--column", action="append", choices=COLUMNS)
+    parser.add_argument("--all", action="store_true")
     parser.add_argument("--jobs", metavar="N", type=int, default=os.cpu_count())
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--check", action="store_true")
@@ -303,7 +360,8 @@ def main(arguments):
         progress(problem)
     if options.list or problems:
         return 1 if problems else 0
-    return 1 if campaign(bugs, options.jobs, options.column or list(COLUMNS)) > 0 else 0
+    columns = options.column or list(COLUMNS)
+    return 1 if campaign(bugs, options.jobs, columns, options.all) > 0 else 0
 
 
 if __name__ == "__main__":

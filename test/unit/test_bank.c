@@ -80,6 +80,34 @@ static void what_a_worker_keeps_for_itself_counts_for_each(void **state)
     lone_close(&lone);
 }
 
+/* The load says that A takes 80 MB, 10 of them for each: the second counts so before it has it. */
+static void what_was_measured_counts_for_all(void **state)
+{
+    (void)state;
+    open_shared(2);
+    request_at(0, FLOW_A);
+    lone.own_bytes = MB(10);
+    lone.profile->models[MODEL_A].resident_bytes = MB(80);
+    lone_load_done(&lone, WEFT_OK);
+    assert_int_equal(lone_find(&lone, EFFECT_LOAD)->load.worker, 1);
+    assert_int_equal(used(), MB(90));
+    lone_settle(&lone);
+    assert_int_equal(used(), MB(90));
+    lone_close(&lone);
+}
+
+/* C takes 160 of 200 MB: there is no room for a second one, nor need there be. */
+static void a_worker_follows_into_the_room_that_is_taken(void **state)
+{
+    (void)state;
+    open_shared(2);
+    request_at(0, FLOW_C);
+    lone_settle(&lone);
+    assert_true(has(0, MODEL_C) && has(1, MODEL_C));
+    assert_int_equal(used(), MB(160));
+    lone_close(&lone);
+}
+
 static void others_wait_for_the_load_that_is_under_way(void **state)
 {
     (void)state;
@@ -208,6 +236,114 @@ static void what_comes_later_cannot_take_room_for_ever(void **state)
     lone_close(&lone);
 }
 
+/* What runs at @worker, as the host knows it. LONE_ASKED_MAX: nothing. */
+static uint32_t running_at(uint32_t worker)
+{
+    for (uint32_t i = 0; i < lone.asked_count; i++) {
+        if (lone.asked[i].kind == EFFECT_LAUNCH && lone.asked[i].launch.worker == worker) {
+            return i;
+        }
+    }
+    return LONE_ASKED_MAX;
+}
+
+/* A runs all the time, so that C has to wait; and then it is not wanted any more. */
+static void who_had_to_wait_goes_on_when_the_other_needs_nothing(void **state)
+{
+    (void)state;
+    uint32_t rounds = 0;
+    open_shared(3);
+    request_at(0, FLOW_WORK);
+    lone_settle(&lone);
+    request_at(2, FLOW_A);
+    lone_settle(&lone);
+    request_at(2, FLOW_A);
+    request_at(0, FLOW_WORK);
+    lone_plan(1, 1, 1, 1);
+    const struct job_id waiting = lone_request(&lone, FLOW_C);
+    while (running_at(0) != LONE_ASKED_MAX && rounds < 100) {
+        request_at(0, FLOW_WORK);
+        lone_fulfil(&lone, running_at(0), WEFT_OK);
+        rounds++;
+    }
+    assert_true(rounds < 12);
+    assert_false(lone_is_asked(&lone, EFFECT_UNLOAD));
+    lone_cancel(&lone, waiting);
+    assert_true(running_at(0) != LONE_ASKED_MAX);
+    lone_settle(&lone);
+    assert_true(lone_is_empty(&lone));
+    lone_close(&lone);
+}
+
+/* B is loaded ahead into free memory, but not if another worker waits for that. */
+static void what_is_loaded_ahead_leaves_room_that_is_waited_for(void **state)
+{
+    (void)state;
+    for (uint32_t is_owed = 0; is_owed < 2; is_owed++) {
+        open_shared(2);
+        request_at(0, FLOW_A);
+        lone_settle(&lone);
+        request_at(0, FLOW_A); /* It runs, so that C, with 160 MB, has to wait. */
+        if (is_owed != 0) {
+            request_at(1, FLOW_C);
+        }
+        request_at(0, FLOW_A);
+        request_at(0, FLOW_B);
+        assert_int_equal(lone_is_asked(&lone, EFFECT_LOAD), is_owed == 0);
+        lone_settle(&lone);
+        assert_int_equal(lone.answers, 4 + is_owed);
+        lone_close(&lone);
+    }
+}
+
+/* A or B leaves for one batch of 80 MB, with 60 free; that is enough for the next, so far. */
+static void what_leaves_already_is_counted(void **state)
+{
+    (void)state;
+    open_shared(2);
+    lone.profile->models[MODEL_WORK].workspace_bytes_per_item = MB(80);
+    request_at(0, FLOW_A);
+    lone_settle(&lone);
+    request_at(0, FLOW_WORK);
+    lone_settle(&lone);
+    request_at(0, FLOW_B);
+    lone_settle(&lone);
+    assert_int_equal(used(), MB(140));
+    request_at(0, FLOW_WORK);
+    assert_int_equal(lone_count(&lone, EFFECT_UNLOAD), 2);
+    request_at(1, FLOW_WORK);
+    uint32_t unloads = 0;
+    for (uint32_t i = 0; i < lone.asked_count; i++) {
+        unloads += lone.asked[i].kind == EFFECT_UNLOAD ? 1 : 0;
+    }
+    assert_int_equal(unloads, 2);
+    lone_settle(&lone);
+    assert_int_equal(lone.answers, 5);
+    lone_close(&lone);
+}
+
+/* The first worker runs a function, so that its task has to wait, with the model that it needs. */
+static void a_copy_stays_that_is_needed_before(void **state)
+{
+    (void)state;
+    open_shared(2);
+    lone.own_bytes = MB(60);
+    lone.profile->models[MODEL_WORK].workspace_bytes_per_item = MB(80);
+    request_at(0, FLOW_WORK);
+    lone_settle(&lone);
+    request_at(1, FLOW_WORK);
+    lone_settle(&lone);
+    assert_true(has(0, MODEL_WORK) && has(1, MODEL_WORK));
+    lone.profile->models[MODEL_WORK].workspace_bytes_per_item = MB(100);
+    request_at(0, FLOW_F);
+    request_at(0, FLOW_WORK);
+    request_at(1, FLOW_WORK);
+    assert_false(lone_is_asked(&lone, EFFECT_UNLOAD));
+    lone_settle(&lone);
+    assert_int_equal(lone.answers, 5);
+    lone_close(&lone);
+}
+
 static void a_copy_leaves_where_that_makes_room_for_a_batch(void **state)
 {
     (void)state;
@@ -275,6 +411,7 @@ static void an_older_version_is_gone_before_the_next_comes(void **state)
     request_at(0, FLOW_A);
     lone_unload_done(&lone);
     assert_false(lone_is_asked(&lone, EFFECT_LOAD));
+    assert_false(model_set_has(&row(0)->loading, MODEL_A)); /* Planners must not count on it. */
     lone_batch_done(&lone, WEFT_OK);
     lone_unload_done(&lone);
     assert_int_equal(lone_find(&lone, EFFECT_LOAD)->load.worker, 0);
@@ -289,6 +426,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_model_takes_its_room_once),
         cmocka_unit_test(what_a_worker_keeps_for_itself_counts_for_each),
+        cmocka_unit_test(what_was_measured_counts_for_all),
+        cmocka_unit_test(a_worker_follows_into_the_room_that_is_taken),
         cmocka_unit_test(others_wait_for_the_load_that_is_under_way),
         cmocka_unit_test(a_load_that_fails_is_tried_by_the_next),
         cmocka_unit_test(only_a_few_follow_at_once),
@@ -296,6 +435,10 @@ int main(void)
         cmocka_unit_test(what_a_batch_of_another_worker_uses_stays),
         cmocka_unit_test(what_another_worker_needs_first_stays),
         cmocka_unit_test(what_comes_later_cannot_take_room_for_ever),
+        cmocka_unit_test(who_had_to_wait_goes_on_when_the_other_needs_nothing),
+        cmocka_unit_test(what_is_loaded_ahead_leaves_room_that_is_waited_for),
+        cmocka_unit_test(what_leaves_already_is_counted),
+        cmocka_unit_test(a_copy_stays_that_is_needed_before),
         cmocka_unit_test(a_copy_leaves_where_that_makes_room_for_a_batch),
         cmocka_unit_test(how_often_models_are_used_is_counted_in_uses),
         cmocka_unit_test(an_older_version_is_gone_before_the_next_comes),

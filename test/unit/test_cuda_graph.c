@@ -1,12 +1,17 @@
 /*
  * Graphs: inputs and outputs in host memory, on their share, over weights that come and go.
  *
- * Covers: src/cuda/block.c, src/cuda/graph.c, src/cuda/torch.c,
+ * Covers: src/cuda/ahead.c, src/cuda/block.c, src/cuda/graph.c, src/cuda/torch.c,
  * src/cuda/weights.c
  */
 #include "cuda/graph.h"
 
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "cuda/ahead.h"
 #include "cuda/arena.h"
+#include "cuda/inside.h"
 #include "cuda/weights.h"
 #include "unit/cuda_fixture.h"
 
@@ -391,6 +396,57 @@ static void memory_is_taken_ahead(ATTR_UNUSED void **state)
     assert_false(cuda_blocks_fill(&blocks)); /* It is not asked for again and again. */
 }
 
+/* What is taken ahead, and gone, is taken again. */
+static void memory_that_is_gone_is_taken_again(ATTR_UNUSED void **state)
+{
+    static const uint64_t sizes[] = {22 * MIB};
+    struct fake_cuda_counts before;
+    struct fake_cuda_counts after;
+    cuda_blocks_want(&blocks, sizes, 1, /* copies */ 1, /* bytes */ 1024 * MIB);
+    while (cuda_blocks_fill(&blocks)) {
+    }
+    world.count(&before);
+    struct cuda_block block = take_block(22 * MIB);
+    cuda_blocks_drop(&blocks, &block);
+    while (cuda_blocks_fill(&blocks)) {
+    }
+    world.count(&after);
+    assert_int_equal(after.device_bytes, before.device_bytes);
+}
+
+/* As much as all models need on all workers, and as they may have. */
+static void memory_is_taken_ahead_for_all_workers(ATTR_UNUSED void **state)
+{
+    static const uint64_t limits[] = {0, 60 * MIB, 1024 * MIB};
+    static const uint64_t expected[] = {0, 60 * MIB, 3 * WEIGHTS_BYTES};
+    struct fake_cuda_counts before;
+    struct fake_cuda_counts after;
+    char paths[2][600] = {"", "/nowhere"};
+    (void)snprintf(paths[0], sizeof(paths[0]), "%s", folder);
+    struct artifact items[] = {{.cuda = paths[0]}, {.cuda = NULL}, {.cuda = paths[1]}};
+    const struct artifacts artifacts = {.count = 3, .items = items};
+    pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    for (uint32_t i = 0; i < 3; i++) {
+        struct engine_cuda engine = {
+            .options =
+                {
+                    .artifacts = &artifacts,
+                    .worker_count = 3,
+                    .memory_bytes = limits[i],
+                    .lock = &lock,
+                },
+            .blocks.device = &world.device,
+        };
+        world.count(&before);
+        while (cuda_ahead_step(&engine)) {
+        }
+        world.count(&after);
+        assert_int_equal(after.device_bytes - before.device_bytes, expected[i]);
+        cuda_blocks_close(&engine.blocks);
+        free(engine.ahead.sizes);
+    }
+}
+
 /* What cannot be mapped where the model expects it is not lost. */
 static void weights_that_cannot_be_mapped(ATTR_UNUSED void **state)
 {
@@ -542,6 +598,8 @@ int main(void)
         TEST(memory_comes_again),
         TEST(pieces_stand_in_for_others),
         TEST(memory_is_taken_ahead),
+        TEST(memory_that_is_gone_is_taken_again),
+        TEST(memory_is_taken_ahead_for_all_workers),
         TEST(weights_that_cannot_be_mapped),
         TEST(files_that_are_not_as_they_should),
         TEST(packages_that_are_not),

@@ -98,6 +98,21 @@ static void a_pace_is_a_list_of_factors(ATTR_UNUSED void **state)
     scenario_destroy(scenario);
 }
 
+static void a_pace_is_written_as_it_is_read(ATTR_UNUSED void **state)
+{
+    struct scenario *scenario =
+        read_good(SMALL RATE "pace: {every: 20ms, factors: [1, 1.5, 0.9]}\n");
+    struct weft_error error;
+    char *text = NULL;
+    size_t size = 0;
+    FILE *file = open_memstream(&text, &size);
+    assert_int_equal(scenario_write(scenario, file, &error), WEFT_OK);
+    assert_int_equal(fclose(file), 0);
+    assert_non_null(strstr(text, "\npace: {every: 20ms, factors: [1, 1.5, 0.9]}\n"));
+    free(text);
+    scenario_destroy(scenario);
+}
+
 static void expect_bad_pace(const char *pace, const char *cause)
 {
     char text[sizeof(SMALL RATE) + 128];
@@ -344,6 +359,7 @@ int main(void)
         cmocka_unit_test(random_faults_stand_among_the_others),
         cmocka_unit_test(everything_can_be_said),
         cmocka_unit_test(a_pace_is_a_list_of_factors),
+        cmocka_unit_test(a_pace_is_written_as_it_is_read),
         cmocka_unit_test(a_pace_that_makes_no_sense_is_refused),
         cmocka_unit_test(what_is_built_in_is_in_no_profile),
         cmocka_unit_test(a_list_of_arrivals_counts_the_jobs),
