@@ -92,8 +92,6 @@ struct hop {
     uint64_t return_bytes; /* Of that output. */
     uint32_t usable;       /* Workers that can run it. */
     uint32_t busy;         /* Usable ones that have something to do. */
-    uint32_t crowd;        /* Tasks that run or wait at other nodes, by their rows. */
-    int64_t crowd_ns;      /* Until a usable worker of another node is free, on average. */
     uint32_t alike[4];     /* Usable ones by group_of(). */
     uint64_t *holders;     /* A bit for each worker that has all its models, if it is usable. */
 };
@@ -232,8 +230,6 @@ static void open_hop(
 {
     const struct view *view = input->view;
     int64_t backlog_ns = 0;
-    int64_t crowd_ns = 0;
-    uint32_t others = 0;
     *hop = (struct hop){.input = input, .facts = facts, .holders = holders};
     compass_task_init(&hop->task, input, &facts->job->graph->tasks[facts->task], facts->items);
     for (uint32_t i = 0; i < facts->input_count; i++) {
@@ -249,19 +245,12 @@ static void open_hop(
             const int64_t wait_ns = view_free_at_ns(view, worker) - view->now_ns;
             backlog_ns += min_i64(wait_ns, DURATION_NS_MAX);
             hop->busy += wait_ns > 0 ? 1 : 0;
-            if (!view_is_own(view, worker)) {
-                const bool is_busy = view_row_free_at_ns(view, worker) > view->now_ns;
-                hop->crowd += is_busy ? 1 + view_load(view, worker)->queued_items : 0;
-                crowd_ns += min_i64(wait_ns, DURATION_NS_MAX);
-                others++;
-            }
             hop->alike[group_of(hop, worker)]++;
             hop->usable++;
         }
     }
     if (hop->usable > 0) {
         set_prices(hop, backlog_ns / hop->usable);
-        hop->crowd_ns = crowd_ns / max_u32(others, 1);
     }
 }
 
@@ -382,6 +371,28 @@ static bool is_wanted_more(const struct hop *hop, int64_t loss_ns, int64_t wait_
 }
 
 /*
+ * Whether workers of other nodes have more tasks than there are workers, and each on average at
+ * least a BEHIND_MAXth of @wait_ns to do.
+ */
+static bool is_crowded(const struct hop *hop, int64_t wait_ns)
+{
+    const struct view *view = hop->input->view;
+    uint32_t tasks = 0;
+    uint32_t others = 0;
+    int64_t sum_ns = 0;
+    for (uint32_t worker = 0; worker < view->fleet->worker_count; worker++) {
+        if (view_is_own(view, worker) || !choose_can_use(view, worker, hop->task.need)) {
+            continue;
+        }
+        const bool is_busy = view_row_free_at_ns(view, worker) > view->now_ns;
+        tasks += is_busy ? 1 + view_load(view, worker)->queued_items : 0;
+        sum_ns += min_i64(view_free_at_ns(view, worker) - view->now_ns, DURATION_NS_MAX);
+        others++;
+    }
+    return tasks >= hop->usable && wait_ns / BEHIND_MAX <= sum_ns / max_u32(others, 1);
+}
+
+/*
  * Whether the task stays on its node. Where there are more tasks than workers, one that leaves only
  * changes places with another, and tensors travel for it. Not if they hardly do, nor if this node
  * is much further behind than others.
@@ -390,18 +401,14 @@ static bool stays(struct hop *hop)
 {
     const struct view *view = hop->input->view;
     const struct task_facts *facts = hop->facts;
-    const bool is_source = facts->job->graph->tasks[facts->task].in_count == 0;
-    bool is_kept = false;
-    for (uint32_t i = 0; i < view->worker_count && !is_source && hop->crowd >= hop->usable; i++) {
-        const uint32_t worker = view->worker_first + i;
-        const struct compass_times *times =
-            compass_times_on(&hop->task, &view->fleet->workers[worker]);
-        const int64_t wait_ns = view_free_at_ns(view, worker) - view->now_ns;
-        is_kept = is_kept || (choose_can_use(view, worker, hop->task.need) &&
-                              holds_all(hop, worker) && wait_ns / BEHIND_MAX <= hop->crowd_ns &&
-                              leave_ns(hop, facts->task, hop->bytes) >= times->run_ns / 16);
+    const uint32_t worker = facts->here;
+    const int64_t wait_ns = view_free_at_ns(view, worker) - view->now_ns;
+    if (facts->job->graph->tasks[facts->task].in_count == 0 || wait_ns <= 0 ||
+        !choose_can_use(view, worker, hop->task.need) || !holds_all(hop, worker)) {
+        return false;
     }
-    return is_kept;
+    const int64_t run_ns = compass_times_on(&hop->task, &view->fleet->workers[worker])->run_ns;
+    return leave_ns(hop, facts->task, hop->bytes) >= run_ns / 16 && is_crowded(hop, wait_ns);
 }
 
 static uint32_t place_task(const struct policy_input *input, const struct task_facts *facts)
