@@ -30,14 +30,15 @@ struct weft_plan {
     const bool *waits;          /* By queue: whether its tasks wait at their home. */
 };
 
+/* What every node uses comes first: where no task waits, the rest is never touched. */
 struct weft_state {
     struct weft_links links;
-    struct esg_state esg;
-    struct weft_learn learn;
+    int64_t idle_at_ns; /* When idle was found out. */
+    int64_t idle;       /* Units of devices that are free, of all, in 1024ths. */
+    int64_t off;        /* By which share of their time batches start off their plan, in 2^20ths. */
     uint32_t lost[WORKFLOWS_MAX]; /* Jobs given up since the last one that was completed. */
-    int64_t idle_at_ns;           /* When idle was found out. */
-    int64_t idle;                 /* Units of devices that are free, of all, in 1024ths. */
-    int64_t off; /* By which share of their time batches start off their plan, in 2^20ths. */
+    struct weft_learn learn;
+    struct esg_state esg;
 };
 
 /* Find out which tasks wait, and prepare for them. */
