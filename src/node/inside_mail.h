@@ -22,7 +22,7 @@ struct early {
     uint32_t count;
 };
 
-/* A task that was withdrawn from this node before its reservation came: others send them. */
+/* A task whose reservation is too late: see withdrawn.h. */
 struct withdrawn_task {
     struct job_id job;
     uint32_t task;

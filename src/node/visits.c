@@ -310,7 +310,9 @@ static void reserve_task(
     struct node *node, uint32_t visit_slot, uint32_t number, uint32_t worker_id)
 {
     struct visit *visit = visit_at(node, visit_slot);
-    if (find_task(node, visit, number) != POOL_NONE) {
+    const uint32_t known = find_task(node, visit, number);
+    if (known != POOL_NONE) {
+        task_at(node, known)->is_early = false;
         return; /* Its input was faster than the news of it. */
     }
     struct worker *worker = own_worker(node, worker_id);
@@ -388,6 +390,7 @@ static uint32_t receive_task(struct node *node, uint32_t visit_slot, const struc
     if (slot == POOL_NONE) {
         slot = add_task(node, visit_slot, message->task, message->worker);
         task_state_move(&task_at(node, slot)->state, TASK_GATHERING);
+        task_at(node, slot)->is_early = withdrawn_can_be(node, visit, message);
     }
     struct task *task = task_at(node, slot);
     if (task->state == TASK_PLANNED) {
@@ -491,6 +494,11 @@ void visits_complete(struct node *node, uint32_t slot, uint32_t tensor)
     const struct task task = *task_at(node, slot);
     struct visit *visit = visit_at(node, task.visit);
     visit->held++; /* Routing may answer the job, which may drop this visit. */
+    if (task.is_early) {
+        const struct message done =
+            visit_message(visit, MESSAGE_UNRESERVE, task.number, task.worker);
+        withdrawn_keep(node, &done);
+    }
     remove_task(node, slot);
     if (!task.cancelled) {
         routing_output(node, visit, &task, tensor);

@@ -2,6 +2,18 @@
 
 #include <string.h>
 
+#include "node/access.h"
+#include "node/routing.h"
+
+bool withdrawn_can_be(
+    const struct node *node, const struct visit *visit, const struct message *message)
+{
+    return visit->job.node != node->id && message->sequence == 0 &&
+           !routing_waits(node, visit->workflow, message->task) &&
+           message->work.placement[message->task] == message->worker &&
+           workflow_at(node, visit->workflow)->tasks[message->task].in_count > 0;
+}
+
 void withdrawn_keep(struct node *node, const struct message *message)
 {
     struct withdrawn *withdrawn = &node->withdrawn;

@@ -221,6 +221,24 @@ static void a_task_that_is_unreserved_before_it_is_reserved_never_counts(void **
     lone_close(&lone);
 }
 
+static void a_task_that_has_run_is_not_reserved_any_more(void **state)
+{
+    (void)state;
+    struct lone lone;
+    lone_open(&lone, &(struct lone_options){0});
+    const struct row_load *load = &lone.board.entries[0].live.load;
+    struct message input = lone_message(&lone, MESSAGE_INPUT, foreign, FLOW_CHAIN, 1);
+    input.from = 2; /* Where the task before it has run. */
+    lone_deliver(&lone, &input);
+    lone_settle(&lone);
+    assert_true(lone_is_empty(&lone));
+    const struct message late = lone_message(&lone, MESSAGE_RESERVE, foreign, FLOW_CHAIN, 1);
+    lone_deliver(&lone, &late);
+    assert_int_equal(load->queued_ns, 0);
+    assert_true(lone_is_empty(&lone));
+    lone_close(&lone);
+}
+
 static void a_task_that_gathers_can_be_unreserved_one_that_waits_or_runs_cannot(void **state)
 {
     (void)state;
@@ -815,6 +833,7 @@ int main(void)
         cmocka_unit_test(a_reservation_after_its_input_counts_nothing_twice),
         cmocka_unit_test(a_reserved_task_counts_in_the_row_until_it_is_unreserved),
         cmocka_unit_test(a_task_that_is_unreserved_before_it_is_reserved_never_counts),
+        cmocka_unit_test(a_task_that_has_run_is_not_reserved_any_more),
         cmocka_unit_test(a_task_that_gathers_can_be_unreserved_one_that_waits_or_runs_cannot),
         cmocka_unit_test(an_input_without_its_tensor_is_ignored),
         cmocka_unit_test(a_newer_attempt_replaces_the_placement_and_an_older_one_does_not),
