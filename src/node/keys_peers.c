@@ -75,6 +75,7 @@ static void give_up(struct node *node, uint32_t slot, uint32_t peer)
     entry->deputy = peer;
     entry->deputy_incarnation = members_incarnation(node->view.members, peer);
     entry->touched_ns = now_ns(node);
+    keyed_unfollow(entry, peer); /* It has asked for what is its own now. */
     job->client = CLIENT_NONE;
     tensor_hold(node, job->inputs);
     keyed_rename(node, slot, entry->receipt);
@@ -357,19 +358,25 @@ static void deputed(struct node *node, const struct message *message)
     keys_proceed(node, job_slot);
 }
 
-/* A node that was asked for a request has it; or its owner has another deputy than this node. */
+/*
+ * A node that was asked for a request has it; or its owner has another deputy than this node. If it
+ * has asked for the request itself, it needs no answer from here: two nodes that wait for each
+ * other alone would ask each other for ever.
+ */
 static void taken_elsewhere(struct node *node, const struct message *message)
 {
     const uint32_t slot = keyed_find_job(node, message->job);
-    if (slot == POOL_NONE || keys_is_found(node, slot, message->from) ||
-        keyed_at(node, slot)->state != KEYED_DEPUTED || message->job.node != message->from) {
+    const bool is_found = slot != POOL_NONE && keys_is_found(node, slot, message->from);
+    if (slot == POOL_NONE || (!is_found && (keyed_at(node, slot)->state != KEYED_DEPUTED ||
+                                            message->job.node != message->from))) {
         return;
     }
-    if (keyed_is_wanted(keyed_at(node, slot))) {
+    keyed_unfollow(keyed_at(node, slot), message->from);
+    if (!keyed_is_wanted(keyed_at(node, slot))) {
+        keyed_forget(node, slot);
+    } else if (!is_found) {
         keyed_wait(node, slot);
         keys_ask(node, slot, message->from);
-    } else {
-        keyed_forget(node, slot);
     }
 }
 

@@ -106,6 +106,33 @@ static void only_who_was_asked_can_say_that_it_has_it(ATTR_UNUSED void **state)
     lone_close(&lone);
 }
 
+/* Its node asked, and has it by now; or it is the owner of what this node is the deputy for. */
+static void nodes_do_not_wait_for_each_other_alone(ATTR_UNUSED void **state)
+{
+    for (uint32_t is_deputy = 0; is_deputy < 2; is_deputy++) {
+        for (uint32_t has_other = 0; has_other < 2; has_other++) {
+            struct lone lone = {0};
+            open_first(&lone);
+            say(&lone, is_deputy != 0 ? MESSAGE_DEPUTE : MESSAGE_FORWARD, 2);
+            if (is_deputy != 0) {
+                say(&lone, MESSAGE_RECALL, 2);
+            }
+            if (has_other != 0) { /* Another node wants the answer as well. */
+                say(&lone, MESSAGE_FORWARD, 1);
+            }
+            say(&lone, MESSAGE_TAKEN, 2);
+            assert_int_equal(keys_find(lone.node, lone.key) != POOL_NONE, has_other);
+            assert_int_equal(
+                lone_sent_count(&lone, 2, MESSAGE_FORWARD), is_deputy != 0 ? has_other : 0);
+            if (has_other != 0) {
+                assert_int_equal(entry_of(&lone)->state, KEYED_WAITING);
+                assert_int_equal(entry_of(&lone)->follower_count, 1);
+            }
+            lone_close(&lone);
+        }
+    }
+}
+
 static void a_lost_member_is_not_waited_for(ATTR_UNUSED void **state)
 {
     for (uint32_t is_hint = 0; is_hint < 2; is_hint++) {
@@ -491,6 +518,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_another_member_has_is_given_and_not_run),
         cmocka_unit_test(only_who_was_asked_can_say_that_it_has_it),
+        cmocka_unit_test(nodes_do_not_wait_for_each_other_alone),
         cmocka_unit_test(a_lost_member_is_not_waited_for),
         cmocka_unit_test(a_member_that_was_not_reached_yet_is_asked_when_it_is),
         cmocka_unit_test(it_runs_when_nothing_was_heard_for_long),
