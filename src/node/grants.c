@@ -404,7 +404,8 @@ void grants_ended(struct node *node, uint32_t slot, int64_t run_ns, bool complet
     };
     const struct claimant home = {.node = grant.home, .incarnation = grant.home_incarnation};
     tell_home(node, worker, MESSAGE_ENDED, home, outcome);
-    home_freed(node); /* Its own rows show it at once. */
+    home_freed(node);         /* Its own rows show it at once. */
+    room_freed(node, worker); /* Even if it never ran: what it needed could not leave. */
 }
 
 void grants_asked(struct node *node, const struct message *message)

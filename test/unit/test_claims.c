@@ -88,6 +88,34 @@ static void a_claim_that_can_never_be_granted_says_why(void **state)
     lone_close(&lone);
 }
 
+/* C, 160 MB, waits at the second worker, since A must not leave: its batch is before it. */
+static void what_waits_for_room_goes_on_when_a_batch_before_it_is_gone(void **state)
+{
+    (void)state;
+    struct lone lone;
+    const struct lone_options options = {
+        .policy = policy_find("first-fit"), .worker_count = 2, .shares_memory = true};
+    lone_open(&lone, &options);
+    struct message one = claim_of(&lone, first, FLOW_A, 0, 1);
+    one.claim.holder = 2 * HOLDER; /* Its first worker. */
+    lone_deliver(&lone, &one);
+    lone_load_done(&lone, WEFT_OK);
+    lone_load_done(&lone, WEFT_OK); /* The second worker follows. */
+    struct message other = claim_of(&lone, second, FLOW_C, 0, 1);
+    other.claim.number = 8;
+    other.claim.holder = 2 * HOLDER;
+    other.worker++;
+    lone_deliver(&lone, &other);
+    assert_int_equal(lone.pools.grants.used, 2);
+    assert_false(lone_is_asked(&lone, EFFECT_UNLOAD));
+    struct message gone = lone_message(&lone, MESSAGE_GONE, first, FLOW_A, 0);
+    gone.worker = 2 * HOLDER;
+    lone_deliver(&lone, &gone);
+    assert_int_equal(lone.pools.grants.used, 1);
+    assert_true(lone_is_asked(&lone, EFFECT_UNLOAD));
+    lone_close(&lone);
+}
+
 static void a_batch_runs_with_what_is_left_of_it(void **state)
 {
     (void)state;
@@ -631,6 +659,7 @@ int main(void)
         cmocka_unit_test(tasks_with_inputs_at_the_worker_come_behind_the_head),
         cmocka_unit_test(a_claim_is_refused_while_others_hold_the_units),
         cmocka_unit_test(a_claim_that_can_never_be_granted_says_why),
+        cmocka_unit_test(what_waits_for_room_goes_on_when_a_batch_before_it_is_gone),
         cmocka_unit_test(a_batch_runs_with_what_is_left_of_it),
         cmocka_unit_test(a_cancel_while_it_gathers_gives_the_units_back),
         cmocka_unit_test(a_batch_that_failed_is_told_to_home_and_owner),
