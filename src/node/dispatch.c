@@ -169,6 +169,7 @@ void dispatch_unqueue(struct node *node, uint32_t slot)
     take_out(node, worker, queue_number(node, task), slot);
     cache_want(worker, &workflow_at(node, visit->workflow)->tasks[task->number], -1);
     cache_drop_unwanted(node, worker);
+    room_freed(node, worker); /* What it needed can leave for others. */
     rows_load_changed(node, worker);
 }
 
