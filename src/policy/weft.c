@@ -25,8 +25,11 @@
  * Ignores: the spread of run times, and on whole devices which models are slow.
  * Not for: jobs whose clients know better where they should run.
  */
+#include <string.h>
+
 #include "base/arena.h"
 #include "base/assert.h"
+#include "base/bitset.h"
 #include "base/numbers.h"
 #include "model/graph.h"
 #include "policy/choose.h"
@@ -219,8 +222,8 @@ static bool holds_all(const struct hop *hop, uint32_t worker)
 /* Workers are drawn evenly from groups: in the rack or not, with the models or without. */
 static uint32_t group_of(const struct hop *hop, uint32_t worker)
 {
-    const uint32_t holds = (uint32_t)(hop->holders[worker / 64] >> worker % 64 & 1);
-    return (is_in_rack(hop->input->view, worker) ? 1u : 0u) + 2 * holds;
+    return (is_in_rack(hop->input->view, worker) ? 1u : 0u) +
+           (bitset_has(hop->holders, worker) ? 2u : 0u);
 }
 
 /* Look at all rows once. @holders is room for a bit of each worker. */
@@ -236,12 +239,12 @@ static void open_hop(
         hop->bytes += facts->inputs[i].bytes;
     }
     find_return(hop);
-    for (uint32_t i = 0; i * 64 < view->fleet->worker_count; i++) {
-        holders[i] = 0;
-    }
+    memset(holders, 0, bitset_words(view->fleet->worker_count) * sizeof(*holders));
     for (uint32_t worker = 0; worker < view->fleet->worker_count; worker++) {
         if (choose_can_use(view, worker, hop->task.need)) {
-            holders[worker / 64] |= (uint64_t)holds_all(hop, worker) << worker % 64;
+            if (holds_all(hop, worker)) {
+                bitset_add(holders, worker);
+            }
             const int64_t wait_ns = view_free_at_ns(view, worker) - view->now_ns;
             backlog_ns += min_i64(wait_ns, DURATION_NS_MAX);
             hop->busy += wait_ns > 0 ? 1 : 0;
@@ -404,7 +407,7 @@ static bool stays(struct hop *hop)
     const uint32_t worker = facts->here;
     const int64_t wait_ns = view_free_at_ns(view, worker) - view->now_ns;
     if (facts->job->graph->tasks[facts->task].in_count == 0 || wait_ns <= 0 ||
-        !choose_can_use(view, worker, hop->task.need) || !holds_all(hop, worker)) {
+        !bitset_has(hop->holders, worker)) {
         return false;
     }
     const int64_t run_ns = compass_times_on(&hop->task, &view->fleet->workers[worker])->run_ns;

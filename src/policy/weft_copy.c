@@ -1,5 +1,6 @@
 #include "policy/weft_copy.h"
 
+#include "base/bitset.h"
 #include "policy/choose.h"
 #include "policy/esg_warm.h"
 #include "policy/weft_home.h"
@@ -109,16 +110,6 @@ static void find_wanted(const struct policy_input *input, struct copies *copies_
     }
 }
 
-/* Whether nothing is being loaded at @worker, as far as its row says. */
-static bool is_bus_idle(const struct view *view, uint32_t worker)
-{
-    uint64_t any = 0;
-    for (uint32_t i = 0; i < MODEL_SET_WORDS; i++) {
-        any |= view_cache(view, worker)->loading.words[i];
-    }
-    return any == 0;
-}
-
 /*
  * What fewest workers hold, of what @worker has room for; NULL: nothing. Where memory is too small
  * for all models only one that is worth it is copied: it may have to leave again.
@@ -154,8 +145,8 @@ void weft_copy_tick(const struct policy_input *input, struct tick_answer *answer
     for (uint32_t at = 0; at < view->fleet->worker_count && copies.count > 0; at++) {
         const uint32_t worker = choose_round(view, at);
         if (answer_out->warm_count == TICK_WARMS_MAX || !view_is_usable(view, worker) ||
-            !is_bus_idle(view, worker)) {
-            continue;
+            !model_set_is_empty(&view_cache(view, worker)->loading)) {
+            continue; /* It loads something already, as its row says. */
         }
         struct wanted_copy *rarest = find_rarest(&copies, worker);
         if (rarest != NULL) {
