@@ -29,7 +29,10 @@ bool room_make_way(struct node *node, struct worker *worker, uint64_t bytes);
 /* Whether another worker of the bank waits for room: what is loaded ahead must not take that. */
 bool room_is_owed(const struct node *node, const struct worker *worker);
 
-/* A batch of @worker has ended: workers of its bank that wait for room may go on. */
+/*
+ * A batch of @worker has ended, or what waited there is gone: workers of its bank that wait for
+ * room may go on.
+ */
 void room_freed(struct node *node, const struct worker *worker);
 
 /* @worker has been looked at. If it waits for no room now, those may go on that it kept waiting. */
