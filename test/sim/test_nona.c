@@ -31,33 +31,42 @@ static struct scenario *load(const char *name)
     return scenario;
 }
 
-/* The mean time of @jobs jobs at @rate_per_s, in milliseconds. */
-static double simulate(
-    const struct scenario *scenario, const char *policy, const struct mixture *mixture,
-    double rate_per_s, uint64_t jobs)
+/* Run @scenario at @rate_per_s, with what else @options say. */
+static struct report run(
+    const struct scenario *scenario, const char *policy, double rate_per_s,
+    struct sim_options options)
 {
     struct policy_set policies;
     struct arrivals arrivals = scenario->arrivals;
     struct report report;
     assert_int_equal(policy_set_parse(policy, &policies, NULL), WEFT_OK);
     assert_true(arrivals_set_rate(&arrivals, rate_per_s));
-    const struct sim_options options = {
-        .fleet = scenario->fleet,
-        .catalogue = scenario->catalogue,
-        .profile = scenario->profile,
-        .policies = &policies,
-        .arrivals = &arrivals,
-        .mixture = mixture,
-        .jobs = jobs,
-        .warmup = 0.1,
-        .seed = 1,
-        .row_load_ns = 1000000, /* State-aware policies are to have something to be aware of. */
-        .row_cache_ns = 100000000,
-    };
+    options.fleet = scenario->fleet;
+    options.catalogue = scenario->catalogue;
+    options.profile = scenario->profile;
+    options.policies = &policies;
+    options.arrivals = &arrivals;
+    options.warmup = 0.1;
+    options.seed = 1;
     struct sim *sim = sim_create(&options);
     sim_run(sim);
     sim_report(sim, &report);
     sim_destroy(sim);
+    return report;
+}
+
+/* The mean time of @jobs jobs at @rate_per_s, in milliseconds. */
+static double simulate(
+    const struct scenario *scenario, const char *policy, const struct mixture *mixture,
+    double rate_per_s, uint64_t jobs)
+{
+    const struct sim_options options = {
+        .mixture = mixture,
+        .jobs = jobs,
+        .row_load_ns = 1000000, /* State-aware policies are to have something to be aware of. */
+        .row_cache_ns = 100000000,
+    };
+    const struct report report = run(scenario, policy, rate_per_s, options);
     assert_int_equal(report.completed, jobs);
     return report.latency_ms.mean;
 }
@@ -213,32 +222,16 @@ static double simulate_loss(
 {
     enum { FIRST = 10, LOST = 12 }; /* Of those for middle tasks. */
     struct fault faults[LOST];
-    struct policy_set policies;
-    struct arrivals arrivals = scenario->arrivals;
-    struct report report;
     for (uint32_t i = 0; i < LOST; i++) {
         faults[i] = (struct fault){.at_ns = 1000000000, .kind = FAULT_CRASH, .victim = FIRST + i};
     }
-    assert_int_equal(policy_set_parse(policy, &policies, NULL), WEFT_OK);
-    assert_true(arrivals_set_rate(&arrivals, 5000));
     const struct sim_options options = {
-        .fleet = scenario->fleet,
-        .catalogue = scenario->catalogue,
-        .profile = scenario->profile,
-        .policies = &policies,
-        .arrivals = &arrivals,
         .mixture = mixture,
         .faults = faults,
         .fault_count = LOST,
         .jobs = 60000,
-        .warmup = 0.1,
-        .seed = 1,
     };
-    struct sim *sim = sim_create(&options);
-    sim_run(sim);
-    sim_report(sim, &report);
-    sim_destroy(sim);
-    return report.latency_ms.mean;
+    return run(scenario, policy, /* rate_per_s */ 5000, options).latency_ms.mean;
 }
 
 /* With the plan for all servers the queues of those that are left for middle tasks grow for ever.
