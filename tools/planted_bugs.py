@@ -127,7 +127,7 @@ BUGS = [
         "src/node/routing.c",
         "an adjusted hop leaves its reservation behind",
         "`announce()` sends no UNRESERVE",
-        "        outbox_send(node, node_of_worker(node, planned), &moved);\n",
+        "        outbox_send(node, node_of_worker(node, planned), &unreserve);\n",
         "",
         (GOLDENS,),
     ),

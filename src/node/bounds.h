@@ -31,6 +31,7 @@ enum {
     KEYED_MAX = 1 << 16,    /* Requests with keys, open or answered: a minute of 1000 per second. */
     KEYED_EVICTED_PER_STEP = 64,
     KEYED_PATIENCE_SHIFT_MAX = 10, /* What takes long on a slow link must not be sent for ever. */
+    OUTLIVED_SHIFT_MAX = 3,
     KEYED_TELLS_MAX = 10, /* After each, the next deputy waits twice as long, up to 13 s. */
 };
 
@@ -41,14 +42,15 @@ enum { SLOWNESS_ONE = 256, SLOWNESS_MAX = 16 * SLOWNESS_ONE - 1 };
 #define KEYED_BYTES_MAX  (UINT64_C(256) << 20) /* Of inputs for deputies, and of kept answers. */
 #define ANSWER_KEPT_NS   (60 * NS_PER_S)       /* A client asks again within seconds, or never. */
 
-#define AUDIT_NS            (10 * NS_PER_S)  /* Silence after which a visit asks its owner. */
-#define RETURN_NS           (50 * NS_PER_MS) /* Before a peer that is back is told of requests. */
-#define SILENT_NS           (3 * NS_PER_S)   /* As a lease: then a verdict was due as well. */
-#define STARVED_NS          (10 * NS_PER_S)  /* No policy may leave a task waiting for longer, */
-#define PUT_OFF_STARVED_NS  (60 * NS_PER_S)  /* nor one that it has put off because it is late. */
-#define STEAL_PAUSE_NS      NS_PER_MS        /* After a peer had nothing to give. */
-#define LOAD_RETRY_FIRST_NS (10 * NS_PER_MS) /* After a load that failed; doubles. */
-#define RECHECK_FIRST_NS    (2 * NS_PER_MS)  /* Before a queue that fits nowhere is asked again. */
-#define RECHECK_LAST_NS     (50 * NS_PER_MS) /* The pause before that doubles up to this. */
+#define AUDIT_NS            (10 * NS_PER_S)   /* Silence after which a visit asks its owner. */
+#define RETURN_NS           (50 * NS_PER_MS)  /* Before a peer that is back is told of requests. */
+#define OUTLIVED_NS         (250 * NS_PER_MS) /* For a node to hear of a new life; doubles. */
+#define SILENT_NS           (3 * NS_PER_S)    /* As a lease: then a verdict was due as well. */
+#define STARVED_NS          (10 * NS_PER_S)   /* No policy may leave a task waiting for longer, */
+#define PUT_OFF_STARVED_NS  (60 * NS_PER_S)   /* nor one that it has put off because it is late. */
+#define STEAL_PAUSE_NS      NS_PER_MS         /* After a peer had nothing to give. */
+#define LOAD_RETRY_FIRST_NS (10 * NS_PER_MS)  /* After a load that failed; doubles. */
+#define RECHECK_FIRST_NS    (2 * NS_PER_MS)   /* Before a queue that fits nowhere is asked again. */
+#define RECHECK_LAST_NS     (50 * NS_PER_MS)  /* The pause before that doubles up to this. */
 
 #endif /* NODE_BOUNDS_H */

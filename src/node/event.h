@@ -84,6 +84,7 @@ enum timer_kind {
     TIMER_REPAIR,   /* Jobs may have lost a worker: look at the next few. */
     TIMER_SILENCE,  /* A peer may have been silent for so long that it is not waited for. */
     TIMER_RETURN,   /* A peer that is back may become a deputy again. */
+    TIMER_STALE,    /* What was sent to an earlier life of a peer may run again. */
     TIMER_AUDIT,    /* Ask after jobs that have been silent for long. */
     TIMER_HOME,     /* A home queue that nothing fitted is to be looked at again. */
     TIMER_DEADLINE, /* A client waits no longer. */

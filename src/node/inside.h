@@ -73,6 +73,7 @@ struct job {
     uint32_t outputs;   /* List of struct input, by sink. */
     int64_t touched_ns; /* Last sign of life, for the audit. */
     int64_t tried_ns;   /* When its last attempt began. */
+    int64_t again_ns;   /* Not before then may what was lost run again. */
     uint64_t epoch;     /* Of the member list against which it was last checked. */
     int64_t arrived_ns;
     int64_t deadline_ns;
@@ -192,6 +193,7 @@ struct node {
     bool audit_timer;
     bool silence_timer;
     bool return_timer;
+    bool stale_timer;
     bool launched; /* Something, in this step. */
     uint32_t output_count;
     struct slot_list job_list; /* The oldest first. */

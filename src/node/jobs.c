@@ -1,5 +1,6 @@
 #include "node/jobs.h"
 
+#include "base/numbers.h"
 #include "node/access.h"
 #include "node/audit.h"
 #include "node/early.h"
@@ -414,6 +415,17 @@ static bool may_say(struct node *node, struct job *job, const struct message *me
     return may;
 }
 
+/*
+ * A task of @job went to a life of @peer that is over, though its next one was there when @job was
+ * last checked: who sent it has not heard of that yet. Until it has, it would do so again.
+ */
+static void outlive(struct node *node, struct job *job, uint32_t peer)
+{
+    job->epoch = node->view.members->since[peer] - 1;
+    job->again_ns = now_ns(node) + (OUTLIVED_NS << min_u32(job->losses, OUTLIVED_SHIFT_MAX));
+    members_look_later(node, job->again_ns);
+}
+
 void jobs_moved(struct node *node, const struct message *message)
 {
     const uint32_t to = node_of_worker(node, message->worker);
@@ -443,6 +455,8 @@ void jobs_moved(struct node *node, const struct message *message)
          * news may come from this node, which is busy with the very task.
          */
         members_look_again(node);
+    } else if (message->life < members_incarnation(node->view.members, to)) {
+        outlive(node, job, to);
     }
 }
 

@@ -42,6 +42,20 @@ void members_look_again(struct node *node)
     }
 }
 
+void members_look_later(struct node *node, int64_t at_ns)
+{
+    if (!node->stale_timer) {
+        node->stale_timer = true;
+        wake_at(node, at_ns, TIMER_STALE, WORKER_NONE);
+    }
+}
+
+void members_waited(struct node *node)
+{
+    node->stale_timer = false;
+    members_look_again(node);
+}
+
 bool members_divide(struct node *node)
 {
     const struct members *members = node->view.members;

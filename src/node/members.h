@@ -44,6 +44,12 @@ ATTR_COLD void members_ready(struct node *node, uint32_t peer);
 /* Something may have been lost: look at all jobs and visits, in steps of their own. */
 ATTR_COLD void members_look_again(struct node *node);
 
+/* The same at @at_ns, when all should have heard who is there. */
+ATTR_COLD void members_look_later(struct node *node, int64_t at_ns);
+
+/* That time has come. */
+ATTR_COLD void members_waited(struct node *node);
+
 /* Look at the next few jobs and visits that a loss may have hit. */
 ATTR_COLD void members_repair(struct node *node);
 

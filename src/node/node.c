@@ -300,6 +300,9 @@ static void on_timer(struct node *node, const struct timer *timer)
     case TIMER_RETURN:
         members_returned(node);
         return;
+    case TIMER_STALE:
+        members_waited(node);
+        return;
     case TIMER_SILENCE:
         members_listen(node);
         return;

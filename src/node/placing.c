@@ -245,18 +245,24 @@ static bool mark_silent(const struct node *node, const struct job *job, uint64_t
     return any;
 }
 
+/* Whether task @task of @job was on its way to, or at, a node that is gone. */
+static bool is_gone(const struct node *node, struct job *job, uint32_t task)
+{
+    const struct members *members = node->view.members;
+    const uint32_t worker = placement_worker(job->placement[task]);
+    const uint32_t mover = job_movers(node, job)[task]; /* Plus one: what it sent left with it. */
+    return (worker != WORKER_NONE &&
+            !members_is_same(members, node_of_worker(node, worker), job->epoch)) ||
+           (mover != 0 && !members_is_same(members, mover - 1, job->epoch));
+}
+
 /* Mark the tasks whose worker is gone. Returns whether there is any. */
-static bool mark_lost(
-    const struct node *node, const struct job *job, uint32_t failed, uint64_t *lost)
+static bool mark_lost(const struct node *node, struct job *job, uint32_t failed, uint64_t *lost)
 {
     const struct workflow *workflow = workflow_at(node, job->workflow);
     bool any = false;
     for (uint32_t i = 0; i < workflow->task_count; i++) {
-        const uint32_t worker = placement_worker(job->placement[i]);
-        const bool gone =
-            worker != WORKER_NONE &&
-            !members_is_same(node->view.members, node_of_worker(node, worker), job->epoch);
-        if (gone || i == failed) {
+        if (is_gone(node, job, i) || i == failed) {
             bitset_add(lost, i);
             any = true;
         }
@@ -279,6 +285,7 @@ static void replace_lost(
             continue;
         }
         job->placement[i] = fresh[i];
+        job_movers(node, job)[i] = 0;
         if (fresh[i] != PLACEMENT_UNBOUND) {
             trace_placed(node, job, i, REASON_REPLACED);
         }
@@ -338,6 +345,10 @@ bool placing_again(struct node *node, uint32_t slot, uint32_t failed)
     uint64_t lost[WORKFLOW_TASKS_MAX / 64] = {0};
     if (job->hold != HOLD_NONE) {
         return false; /* When it goes on, it is for all that was lost until then. */
+    }
+    if (now_ns(node) < job->again_ns) {
+        members_look_later(node, job->again_ns);
+        return false;
     }
     if (!mark_lost(node, job, failed, lost)) {
         job->epoch = node->view.members->epoch;

@@ -8,7 +8,7 @@
 #include "node/rows.h"
 
 _Static_assert(offsetof(struct visit, placement) == 60, "many wait: no gaps");
-_Static_assert(offsetof(struct job, placement) == 134, "many wait: no gaps");
+_Static_assert(offsetof(struct job, placement) == 142, "many wait: no gaps");
 _Static_assert(JOB_ATTEMPTS_MAX <= UINT8_MAX, "losses of a job are counted that far");
 
 enum { POOL_FIRST = 64, GRANTS_FIRST = 4, POOL_JOBS_MAX = 1 << 28, STEPS_AHEAD = 16 };

@@ -4,6 +4,7 @@
 #include "node/access.h"
 #include "node/dispatch.h"
 #include "node/grants.h"
+#include "node/members.h"
 #include "node/model_cache.h"
 #include "node/offers.h"
 #include "node/outbox.h"
@@ -72,6 +73,17 @@ uint32_t routing_place(struct node *node, const struct task_facts *facts)
     return worker;
 }
 
+/* Tell the owner that task @number of @visit goes to @worker, and to which life of its node. */
+static void tell_owner(
+    struct node *node, const struct visit *visit, uint32_t number, uint32_t worker)
+{
+    const uint32_t peer = node_of_worker(node, worker);
+    struct message moved = visit_message(visit, MESSAGE_MOVED, number, worker);
+    moved.life =
+        peer == node->id ? node->incarnation : members_incarnation(node->view.members, peer);
+    outbox_send(node, visit->job.node, &moved);
+}
+
 /* Task @number of @visit goes to @worker: the owner, and what waits for it, must know. */
 static void announce(struct node *node, struct visit *visit, uint32_t number, uint32_t worker)
 {
@@ -80,13 +92,12 @@ static void announce(struct node *node, struct visit *visit, uint32_t number, ui
         return;
     }
     visit->placement[number] = (uint16_t)worker;
-    struct message moved = visit_message(visit, MESSAGE_MOVED, number, worker);
-    outbox_send(node, visit->job.node, &moved);
+    tell_owner(node, visit, number, worker);
     /* Within one node the task itself brings the news. */
     if (planned != WORKER_NONE && node_of_worker(node, planned) != node_of_worker(node, worker) &&
         members_is_up(node->view.members, node_of_worker(node, planned))) {
-        moved.kind = MESSAGE_UNRESERVE;
-        outbox_send(node, node_of_worker(node, planned), &moved);
+        const struct message unreserve = visit_message(visit, MESSAGE_UNRESERVE, number, worker);
+        outbox_send(node, node_of_worker(node, planned), &unreserve);
     }
 }
 
@@ -122,10 +133,13 @@ static void route_edge(
     if (workflow_is_join(workflow, to)) {
         const uint32_t owner = node->fleet->nodes[visit->job.node].worker_first;
         input.worker = workflow_rendezvous(workflow, visit->placement, to, owner);
-        if (!members_is_up(node->view.members, node_of_worker(node, input.worker))) {
-            return; /* The owner re-places what was lost, and this output with it. */
+        const uint32_t peer = node_of_worker(node, input.worker);
+        if (!members_is_in_reach(node, peer)) { /* The owner may know a later life of it. */
+            tell_owner(node, visit, to, input.worker);
         }
-        send_input(node, &input, tensor);
+        if (members_is_up(node->view.members, peer)) {
+            send_input(node, &input, tensor);
+        } /* Or else the owner re-places what was lost, and this output with it. */
         return;
     }
     if (routing_waits(node, visit->workflow, to)) { /* It stays until its consumer is claimed. */

@@ -42,7 +42,9 @@ enum {
 
     HAS_HASH = 1 << 22, /* Of the inputs of a request with a key. */
 
-    ALWAYS = 1 << 23,
+    HAS_LIFE = 1 << 23, /* Of the worker's node. */
+
+    ALWAYS = 1 << 24,
     OF_TASK = HAS_JOB | HAS_TASK | HAS_WORKER | HAS_ATTEMPT,
 };
 
@@ -51,7 +53,7 @@ static const uint32_t kind_fields[MESSAGE_KINDS] = {
     [MESSAGE_RESERVE] = OF_TASK | HAS_SEQUENCE | HAS_WORK,
     [MESSAGE_UNRESERVE] = OF_TASK | HAS_SEQUENCE,
     [MESSAGE_ACKNOWLEDGE] = HAS_WORKER | HAS_SEQUENCE | HAS_ROW_SEQUENCE,
-    [MESSAGE_MOVED] = OF_TASK,
+    [MESSAGE_MOVED] = OF_TASK | HAS_LIFE,
     [MESSAGE_FAILED] = OF_TASK | HAS_REASON,
     [MESSAGE_CANCEL] = HAS_JOB | HAS_ATTEMPT,
     [MESSAGE_STEAL] = HAS_WORKER | HAS_VICTIM,
@@ -115,6 +117,7 @@ static const struct field fields[] = {
     {FIELD(HAS_WORK, work.left_ns, 8), .is_duration = true},
     {FIELD(HAS_INPUT, work.input, 4), .limit = WORKERS_MAX},
     {FIELD(HAS_VICTIM, victim, 4), .limit = WORKERS_MAX},
+    {FIELD(HAS_LIFE, life, 4)},
     {FIELD(HAS_INPUT, work.settled, 1), .limit = 2},
     {FIELD(HAS_INPUT, work.bytes, 8)},
     {FIELD(HAS_REASON, reason, 4)},

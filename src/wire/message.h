@@ -158,6 +158,7 @@ struct message {
         struct message_outcome outcome; /* DECLINE, ENDED. */
         uint64_t asked;                 /* ASK: number of the claim. */
         uint32_t victim;                /* STEAL: the worker that is to give something. */
+        uint32_t life;                  /* MOVED: the incarnation that the task was sent to. */
         uint32_t reason;                /* FAILED, UNFIT: the first of the next. */
         struct message_failure failure;
         struct learnt learnt;

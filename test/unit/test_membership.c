@@ -217,6 +217,74 @@ static void a_task_that_moved_to_a_node_before_it_restarted_is_run_again(void **
     lone_close(&lone);
 }
 
+/* Node 1 has restarted, and the owner knows; node 2 does not yet, and sends task 1 to the old one.
+ */
+static void a_task_that_moved_to_an_earlier_life_runs_again_in_a_while(void **state)
+{
+    (void)state;
+    struct lone lone;
+    lone_open(&lone, &(struct lone_options){0});
+    lone.incarnations[1] = 7;
+    lone_members(&lone, 2, ALL_UP, /* fresh */ 2);
+    repair(&lone);
+    lone_plan(2, 2, 2, 2);
+    const struct job_id job = lone_request(&lone, FLOW_CHAIN);
+    struct message moved = lone_message(&lone, MESSAGE_MOVED, job, FLOW_CHAIN, 1);
+    moved.from = 2;
+    moved.worker = 1;
+    moved.life = 6;
+    lone_deliver(&lone, &moved);
+    repair(&lone);
+    assert_int_equal(lone_sent_count(&lone, 2, MESSAGE_INPUT), 0); /* It would do so again. */
+    lone_deliver(&lone, &moved);                                   /* News of the same. */
+    assert_true(lone_timer(&lone, TIMER_STALE));
+    repair(&lone);
+    assert_int_equal(lone_sent(&lone, 2, MESSAGE_INPUT)->attempt, 1);
+    assert_false(lone_timer(&lone, TIMER_STALE));
+    lone_close(&lone);
+}
+
+static void a_task_that_moved_to_the_present_life_goes_on(void **state)
+{
+    (void)state;
+    struct lone lone;
+    lone_open(&lone, &(struct lone_options){0});
+    lone.incarnations[1] = 7;
+    lone_members(&lone, 2, ALL_UP, /* fresh */ 2);
+    repair(&lone);
+    lone_plan(2, 2, 2, 2);
+    const struct job_id job = lone_request(&lone, FLOW_CHAIN);
+    struct message moved = lone_message(&lone, MESSAGE_MOVED, job, FLOW_CHAIN, 1);
+    moved.from = 2;
+    moved.worker = 1;
+    moved.life = 7;
+    lone_deliver(&lone, &moved);
+    assert_false(lone_timer(&lone, TIMER_STALE));
+    assert_false(lone_timer(&lone, TIMER_REPAIR));
+    lone_close(&lone);
+}
+
+/* Node 1 sends task 0, which it had, on to node 2, and leaves before all of it has gone out. */
+static void what_a_node_moved_before_it_left_is_placed_anew(void **state)
+{
+    (void)state;
+    struct lone lone;
+    lone_open(&lone, &(struct lone_options){0});
+    lone_plan(1, 2, 2, 2);
+    const struct job_id job = lone_request(&lone, FLOW_CHAIN);
+    struct message moved = lone_message(&lone, MESSAGE_MOVED, job, FLOW_CHAIN, 0);
+    moved.from = 1;
+    moved.worker = lone.fleet->nodes[2].worker_first;
+    lone_deliver(&lone, &moved);
+    lone_members(&lone, 2, WITHOUT_1, 0);
+    repair(&lone);
+    assert_int_equal(lone_sent(&lone, 2, MESSAGE_INPUT)->attempt, 1);
+    lone_members(&lone, 3, WITHOUT_1, 0);
+    repair(&lone);
+    assert_int_equal(lone_sent_count(&lone, 2, MESSAGE_INPUT), 0); /* Once is enough. */
+    lone_close(&lone);
+}
+
 static void a_suspect_gets_nothing_new_until_it_is_restored(void **state)
 {
     (void)state;
@@ -494,6 +562,9 @@ int main(void)
         cmocka_unit_test(a_second_loss_during_repairs_starts_them_over),
         cmocka_unit_test(a_job_answered_during_repairs_is_not_repaired),
         cmocka_unit_test(a_task_that_moved_to_a_node_before_it_restarted_is_run_again),
+        cmocka_unit_test(a_task_that_moved_to_an_earlier_life_runs_again_in_a_while),
+        cmocka_unit_test(a_task_that_moved_to_the_present_life_goes_on),
+        cmocka_unit_test(what_a_node_moved_before_it_left_is_placed_anew),
         cmocka_unit_test(a_suspect_gets_nothing_new_until_it_is_restored),
         cmocka_unit_test(a_suspect_that_comes_back_in_a_list_is_trusted_again),
         cmocka_unit_test(what_is_on_a_node_that_is_silent_for_long_is_placed_anew),

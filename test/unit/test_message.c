@@ -203,6 +203,8 @@ static void draw_message(struct rng *rng, enum message_kind kind, struct message
         message_out->row_sequence = rng_next(rng);
     } else if (kind == MESSAGE_ASK) {
         message_out->asked = rng_next(rng);
+    } else if (kind == MESSAGE_MOVED) {
+        message_out->life = (uint32_t)rng_next(rng);
     } else if (kind == MESSAGE_STEAL) {
         message_out->victim = rng_below(rng, WORKERS_MAX);
     } else if (kind == MESSAGE_WARM) {
@@ -259,6 +261,8 @@ static void expect_same_body(const struct message *message, const struct message
         assert_int_equal(decoded->row_sequence, message->row_sequence);
     } else if (kind == MESSAGE_ASK) {
         assert_int_equal(decoded->asked, message->asked);
+    } else if (kind == MESSAGE_MOVED) {
+        assert_int_equal(decoded->life, message->life);
     } else if (kind == MESSAGE_STEAL) {
         assert_int_equal(decoded->victim, message->victim);
     } else if (kind == MESSAGE_WARM) {
@@ -341,7 +345,7 @@ static void the_bytes_of_a_message_are_written_down(ATTR_UNUSED void **state)
 {
     static const uint16_t two[] = {0x0102, PLACEMENT_UNBOUND};
     static const uint8_t expected[] = {
-        11,   0,                                        /* version, kind */
+        12,   0,                                        /* version, kind */
         0x04, 0x03, 0,    0,                            /* from */
         0x1b, 0x1a, 0,    0,                            /* its incarnation */
         0x1d, 0x1c, 0,    0,                            /* the receiver's */

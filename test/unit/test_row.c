@@ -68,7 +68,7 @@ static void a_row_is_read_as_it_was_written_but_for_its_times(ATTR_UNUSED void *
 
 static void the_bytes_of_a_row_are_written_down(ATTR_UNUSED void **state)
 {
-    static const char expected[] = "\x0b\x03\x02\x01\0\0" /* version, parts, worker */
+    static const char expected[] = "\x0c\x03\x02\x01\0\0" /* version, parts, worker */
                                    "\x07\0\0\0"           /* incarnation */
                                    "\x03\0\0\0\0\0\0\0"   /* queued_ns */
                                    "\x02\0\0\0\0\0\0\0"   /* run_ns */
