@@ -31,6 +31,7 @@ enum {
 
 static const struct reader_range jobs_range = {1, 1e9, "between 1 and 1000000000"};
 static const struct reader_range share_range = {0, 0.99, "between 0% and 99%"};
+static const struct reader_range members_after_range = {0, 10e9, "between 0 and 10s"};
 static const struct reader_range seed_range = {0, 0x1p53, "between 0 and 2^53"};
 static const struct reader_range seed_count_range = {
     1,
@@ -455,6 +456,10 @@ const struct field scenario_fields[] = {
     {"asked_twice", FIELD_FLAG(struct scenario, is_asked_twice),
      .help = "with `deputies`: every fourth client that has its answer asks any node once more "
              "within two seconds, and must be given the same. Simulated only"},
+    {"members_after", FIELD_DURATION(struct scenario, members_after_ns),
+     .range = &members_after_range,
+     .help = "each node hears that another has come or gone after a time of its own, drawn "
+             "uniformly up to this. Simulated only"},
     {"warmup", FIELD_FRACTION(struct scenario, warmup), .range = &share_range, .always = true,
      .fallback = "10%", .help = "the share of jobs that is not reported"},
     {"seeds", .read = read_seeds, .write = write_seeds, .fallback = "1",

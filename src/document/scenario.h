@@ -46,13 +46,14 @@ struct scenario {
     const struct mixture *mixture;      /* For policy nona, in the arena. NULL: none is named. */
     char policy[POLICY_TEXT_BYTES_MAX]; /* As policy_set_parse() reads it; checked. */
     struct settings_rows rows;
-    double noise;         /* Run times vary uniformly by this fraction up and down. */
-    double profile_error; /* How far the profile may be from the truth. */
-    struct pace pace;     /* Of every machine; its factors are in the arena. */
-    uint64_t jobs;        /* How many arrive. */
-    bool has_deputies;    /* Requests survive their owners: node/keys.h. */
-    bool is_asked_twice;  /* With deputies: some clients ask once more for what they have. */
-    double warmup;        /* The fraction of them that is not reported. */
+    double noise;             /* Run times vary uniformly by this fraction up and down. */
+    double profile_error;     /* How far the profile may be from the truth. */
+    struct pace pace;         /* Of every machine; its factors are in the arena. */
+    uint64_t jobs;            /* How many arrive. */
+    bool has_deputies;        /* Requests survive their owners: node/keys.h. */
+    bool is_asked_twice;      /* With deputies: some clients ask once more for what they have. */
+    int64_t members_after_ns; /* Within which each node hears of new members. */
+    double warmup;            /* The fraction of them that is not reported. */
     uint32_t seed_count;
     uint64_t seeds[SCENARIO_SEEDS_MAX];
     uint32_t fault_count;

@@ -172,6 +172,19 @@ static void judge(
     }
 }
 
+/* Bits of all kinds of faults that may come. */
+static uint32_t fault_kinds(const struct scenario *scenario)
+{
+    uint32_t kinds = 0;
+    for (uint32_t i = 0; i < scenario->fault_count; i++) {
+        kinds |= 1u << scenario->faults[i].kind;
+    }
+    for (uint32_t i = 0; i < scenario->fault_random_count; i++) {
+        kinds |= scenario->fault_randoms[i].kinds;
+    }
+    return kinds;
+}
+
 bool run_simulate(
     const struct scenario *scenario, const struct run_options *options,
     struct run_result *result_out)
@@ -197,6 +210,7 @@ bool run_simulate(
         .pace = scenario->pace,
         .has_deputies = scenario->has_deputies,
         .is_asked_twice = scenario->is_asked_twice,
+        .members_after_ns = scenario->members_after_ns,
         .fault_count = scenario->fault_count,
         .faults = scenario->faults,
         .fault_random_count = scenario->fault_random_count,
@@ -209,7 +223,9 @@ bool run_simulate(
         .stopwatch_ns = stopwatch_ns,
     };
     struct run_invariants invariants = {
-        .on_record = options->on_record, .context = options->context};
+        .on_record = options->on_record,
+        .context = options->context,
+        .may_be_silent = fault_is_silent(fault_kinds(scenario))};
     if (options->check) {
         sim_options.on_record = run_invariants_record;
         sim_options.context = &invariants;

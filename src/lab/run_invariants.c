@@ -9,6 +9,9 @@ void run_invariants_record(void *context, const struct record *record)
     if (record->kind == RECORD_ANSWERED) {
         invariants->latency_sum_ns += (double)record->value;
     }
+    if (record->kind == RECORD_REPEATED && record->reason == REASON_SILENCE) {
+        invariants->silences++;
+    }
     if (invariants->on_record != NULL) {
         invariants->on_record(invariants->context, record);
     }
@@ -25,6 +28,8 @@ void run_invariants_check(
         wrong = "not every job has one answer";
     } else if (fabs(area_ns - invariants->latency_sum_ns) > 1 + 1e-9 * area_ns) {
         wrong = "jobs in the system and their latencies contradict Little's law";
+    } else if (invariants->silences > 0 && !invariants->may_be_silent) {
+        wrong = "a job was lost, and found only because nothing was heard of it";
     }
     (void)snprintf(out, RUN_INVARIANTS_BYTES_MAX, "%s", wrong);
 }

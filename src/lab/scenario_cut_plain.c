@@ -257,6 +257,9 @@ static bool plain_setting(struct scenario *scenario, uint32_t index)
     case 11:
         scenario->arrivals.deadline_ns = 0;
         return before.arrivals.deadline_ns != 0;
+    case 12:
+        scenario->members_after_ns = 0;
+        return before.members_after_ns != 0;
     default:
         return set_policy(scenario, POLICY_PLAIN);
     }
@@ -264,7 +267,7 @@ static bool plain_setting(struct scenario *scenario, uint32_t index)
 
 uint32_t scenario_cut_setting_count(void)
 {
-    return 13;
+    return 14;
 }
 
 bool scenario_cut_make_plain(struct scenario *scenario, enum scenario_part part, uint32_t index)

@@ -182,8 +182,7 @@ static void stop(struct sim *sim, const struct fault *fault)
     }
 }
 
-/* Show the member list to @node, if it can see it now. */
-static void tell_members(struct sim *sim, uint32_t node)
+void faults_tell(struct sim *sim, uint32_t node)
 {
     const struct sim_node *told = &sim->nodes[node];
     if (told->node != NULL && told->cuts == 0 && told->stopped_until_ns <= sim->now_ns) {
@@ -220,7 +219,7 @@ static void mark(struct sim *sim, const struct fault *fault, bool on)
         if (fault->for_ns > FAULT_VERDICT_NS) { /* It has to join again, now and not before. */
             sim->nodes[fault->victim].fresh = true;
         }
-        tell_members(sim, fault->victim); /* It may have missed some. */
+        faults_tell(sim, fault->victim); /* It may have missed some. */
         return;
     case FAULT_CRASH:
     case FAULT_RESTART:
@@ -306,6 +305,18 @@ void faults_hint(struct sim *sim, uint32_t at, uint32_t about, bool broken)
     }
 }
 
+/* Directories do not reach all nodes at once, but who has just joined has read the list. */
+static void tell_later(struct sim *sim, uint32_t node)
+{
+    if (sim->options.members_after_ns == 0 || sim->members->since[node] == sim->members->epoch) {
+        faults_tell(sim, node);
+        return;
+    }
+    const double part = rng_unit(&sim->news);
+    const int64_t after_ns = (int64_t)(part * (double)sim->options.members_after_ns);
+    schedule(sim, sim->now_ns + after_ns, payload_of(TIMED_MEMBERS, 0, node, 0));
+}
+
 void faults_verdict(struct sim *sim)
 {
     if (sim->directory_away_until_ns > sim->now_ns) {
@@ -314,7 +325,7 @@ void faults_verdict(struct sim *sim)
     }
     sim->members = nodes_members(sim, sim->members);
     for (uint32_t node = 0; node < sim->options.fleet->node_count; node++) {
-        tell_members(sim, node);
+        tell_later(sim, node);
     }
     if (sim->options.check && sim->options.has_deputies) {
         retries_check(sim);
@@ -394,4 +405,53 @@ enum weft_status faults_load_status(struct sim *sim, uint32_t worker)
 enum weft_status faults_batch_status(struct sim *sim, uint32_t worker)
 {
     return status_of(sim, worker, sim->workers[worker].faults.failing_batches);
+}
+
+/* The node that a timed event is for; NODE_NONE if it is for the host itself. */
+static uint32_t receiver_of(
+    const struct sim *sim, enum timed_kind kind, uint32_t small, uint32_t large)
+{
+    switch (kind) {
+    case TIMED_TIMER:
+        return large >> 8;
+    case TIMED_CROSSED:
+    case TIMED_UNLOADED:
+    case TIMED_SHAPED:
+        return sim->options.fleet->workers[small].node;
+    case TIMED_BATCH_DONE:
+        return runs_node(sim, large);
+    case TIMED_DELIVERED:
+        return ((const struct parcel *)pool_at(&sim->parcels, large))->to;
+    case TIMED_SCRIPT:
+        return ((const struct scripted *)pool_at(&sim->scripted, large))->node;
+    case TIMED_HINT:
+    case TIMED_MEMBERS:
+    case TIMED_EDITION:
+        return small;
+    case TIMED_ARRIVAL:
+    case TIMED_REQUEST:
+    case TIMED_CANCEL:
+    case TIMED_HANG_UP:
+    case TIMED_RETRY:
+    case TIMED_AT_SWITCH:
+    case TIMED_PASSED:
+    case TIMED_BACKGROUND:
+    case TIMED_FAULT:
+    case TIMED_FAULT_OVER:
+    case TIMED_VERDICT:
+        return NODE_NONE;
+    }
+    return NODE_NONE;
+}
+
+bool faults_defer(struct sim *sim, uint64_t payload)
+{
+    const uint32_t node =
+        receiver_of(sim, payload_kind(payload), payload_small(payload), payload_large(payload));
+    ASSERT(node == NODE_NONE || node < sim->options.fleet->node_count);
+    if (node == NODE_NONE || sim->nodes[node].stopped_until_ns <= sim->now_ns) {
+        return false;
+    }
+    schedule(sim, sim->nodes[node].stopped_until_ns, payload);
+    return true;
 }

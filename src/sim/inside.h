@@ -133,6 +133,7 @@ struct sim {
     struct pool open_jobs;
     struct map open_slots; /* Of them, by job_key(). */
     struct rng faults;
+    struct rng news;          /* When nodes hear of members. */
     struct fault *fault_list; /* Those of the options, and those that were drawn. */
     uint32_t fault_count;
     int64_t directory_away_until_ns;
@@ -219,6 +220,12 @@ ATTR_COLD void faults_begin(struct sim *sim, uint32_t fault);
 ATTR_COLD void faults_over(struct sim *sim, uint32_t fault);
 ATTR_COLD void faults_hint(struct sim *sim, uint32_t at, uint32_t about, bool broken);
 ATTR_COLD void faults_verdict(struct sim *sim);
+
+/* A node that stands still hears of everything later, in the same order: whether one does. */
+ATTR_COLD bool faults_defer(struct sim *sim, uint64_t payload);
+
+/* Show the member list to @node, if it can see it now. */
+ATTR_COLD void faults_tell(struct sim *sim, uint32_t node);
 /* The record of a job that was lost with its owner. */
 ATTR_COLD void faults_answer_lost(
     struct sim *sim, struct job_id job, uint32_t workflow, int64_t arrived_ns);

@@ -103,6 +103,7 @@ struct sim *sim_create(const struct sim_options *options)
     sim->patience = rng_stream(options->seed, RNG_PATIENCE, 0);
     sim->retries = rng_stream(options->seed, RNG_PATIENCE, 1);
     sim->faults = rng_stream(options->seed, RNG_FAULTS, 0);
+    sim->news = rng_stream(options->seed, RNG_FAULTS, 1);
     sim->members = nodes_members(sim, /* before */ NULL);
     for (uint32_t i = 0; i < fleet->node_count; i++) {
         nodes_boot(sim, i);
@@ -396,55 +397,6 @@ static void on_device(struct sim *sim, enum timed_kind kind, uint32_t worker, ui
     }
 }
 
-/* The node that a timed event is for; NODE_NONE if it is for the host itself. */
-static uint32_t receiver_of(
-    const struct sim *sim, enum timed_kind kind, uint32_t small, uint32_t large)
-{
-    switch (kind) {
-    case TIMED_TIMER:
-        return large >> 8;
-    case TIMED_CROSSED:
-    case TIMED_UNLOADED:
-    case TIMED_SHAPED:
-        return sim->options.fleet->workers[small].node;
-    case TIMED_BATCH_DONE:
-        return runs_node(sim, large);
-    case TIMED_DELIVERED:
-        return ((const struct parcel *)pool_at(&sim->parcels, large))->to;
-    case TIMED_SCRIPT:
-        return ((const struct scripted *)pool_at(&sim->scripted, large))->node;
-    case TIMED_HINT:
-    case TIMED_EDITION:
-        return small;
-    case TIMED_ARRIVAL:
-    case TIMED_REQUEST:
-    case TIMED_CANCEL:
-    case TIMED_HANG_UP:
-    case TIMED_RETRY:
-    case TIMED_AT_SWITCH:
-    case TIMED_PASSED:
-    case TIMED_BACKGROUND:
-    case TIMED_FAULT:
-    case TIMED_FAULT_OVER:
-    case TIMED_VERDICT:
-        return NODE_NONE;
-    }
-    return NODE_NONE;
-}
-
-/* A node that stands still hears of everything later, in the same order. */
-ATTR_COLD static bool is_deferred(struct sim *sim, uint64_t payload)
-{
-    const uint32_t node =
-        receiver_of(sim, payload_kind(payload), payload_small(payload), payload_large(payload));
-    ASSERT(node == NODE_NONE || node < sim->options.fleet->node_count);
-    if (node == NODE_NONE || sim->nodes[node].stopped_until_ns <= sim->now_ns) {
-        return false;
-    }
-    schedule(sim, sim->nodes[node].stopped_until_ns, payload);
-    return true;
-}
-
 static void handle(struct sim *sim, uint64_t payload)
 {
     const enum timed_kind kind = payload_kind(payload);
@@ -508,6 +460,9 @@ static void handle(struct sim *sim, uint64_t payload)
     case TIMED_VERDICT:
         faults_verdict(sim);
         return;
+    case TIMED_MEMBERS:
+        faults_tell(sim, small);
+        return;
     }
     ASSERT(false);
 }
@@ -527,7 +482,7 @@ bool sim_run_some(struct sim *sim, uint64_t events)
         }
         ASSERT(item.at_ns >= sim->now_ns);
         sim->now_ns = item.at_ns;
-        if (!sim->has_stops || !is_deferred(sim, item.payload)) {
+        if (!sim->has_stops || !faults_defer(sim, item.payload)) {
             handle(sim, item.payload);
         }
     }

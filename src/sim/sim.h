@@ -43,11 +43,12 @@ struct sim_options {
     const struct fault *faults;
     uint32_t fault_random_count;
     const struct fault_random *fault_randoms; /* Drawn from the seed. */
-    bool detailed;                            /* See summary_options. */
-    bool has_deputies;                        /* Clients have keys, and ask again: node/keys.h. */
-    bool is_asked_twice; /* With them: some clients ask once more for what they have. */
-    bool weighs;         /* Records also tell what policies weighed. */
-    bool check;          /* Look for broken invariants after every event. */
+    int64_t members_after_ns; /* Within which each node hears of a new member list. */
+    bool detailed;            /* See summary_options. */
+    bool has_deputies;        /* Clients have keys, and ask again: node/keys.h. */
+    bool is_asked_twice;      /* With them: some clients ask once more for what they have. */
+    bool weighs;              /* Records also tell what policies weighed. */
+    bool check;               /* Look for broken invariants after every event. */
 
     /* Called with every record, in order. NULL: they are not needed. */
     void (*on_record)(void *context, const struct record *record);

@@ -24,6 +24,7 @@ enum timed_kind {
     TIMED_FAULT,      /* number of the fault. */
     TIMED_HINT,       /* node, peer and whether it broke: a connection broke, or is back. */
     TIMED_VERDICT,    /* The member list changes now. */
+    TIMED_MEMBERS,    /* node: it hears of that. */
     TIMED_FAULT_OVER, /* number of the fault. */
     TIMED_HANG_UP,    /* slot of a client, who has waited for long enough. */
     TIMED_RETRY,      /* node or none, slot of a client, who asks again. */

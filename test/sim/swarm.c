@@ -671,6 +671,10 @@ void swarm_draw(struct swarm *swarm, uint64_t seed)
     swarm->options.has_deputies = draw(&deputies, 0, 2) == 0;
     struct rng twice = rng_stream(seed, RNG_TEST, 19);
     swarm->options.is_asked_twice = draw(&twice, 0, 1) == 0;
+    struct rng news = rng_stream(seed, RNG_TEST, 21);
+    if (draw(&news, 0, 2) == 0) { /* Not all hear at once who has come or gone. */
+        swarm->options.members_after_ns = draw(&news, 1, 500) * INT64_C(1000000);
+    }
     if (!is_slow) { /* There, a job does not wait until its deputy has got the inputs. */
         draw_poison(swarm, seed);
     }
@@ -700,6 +704,7 @@ struct scenario *swarm_to_scenario(struct swarm *swarm)
     scenario->noise = options->noise;
     scenario->has_deputies = options->has_deputies;
     scenario->is_asked_twice = options->is_asked_twice;
+    scenario->members_after_ns = options->members_after_ns;
     scenario->jobs = options->jobs;
     scenario->warmup = options->warmup;
     scenario->seed_count = 1;

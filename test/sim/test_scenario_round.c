@@ -40,6 +40,7 @@ static uint64_t trace_hash(const struct scenario *scenario)
         .noise = scenario->noise,
         .has_deputies = scenario->has_deputies,
         .is_asked_twice = scenario->is_asked_twice,
+        .members_after_ns = scenario->members_after_ns,
         .fault_count = scenario->fault_count,
         .faults = scenario->faults,
         .fault_random_count = scenario->fault_random_count,

@@ -43,6 +43,7 @@ static char repeat[1024];
 struct watch {
     const struct catalogue *shown; /* NULL: nothing is printed. */
     double latency_sum_ns;         /* Of all jobs, however they ended. */
+    uint32_t silences;             /* Jobs that ran again because nothing was heard of them. */
 };
 
 static void on_record(void *context, const struct record *record)
@@ -51,6 +52,9 @@ static void on_record(void *context, const struct record *record)
     assert_int_not_equal(record->reason, REASON_TOO_LARGE); /* Every task fits somewhere. */
     if (record->kind == RECORD_ANSWERED) {
         watch->latency_sum_ns += (double)record->value;
+    }
+    if (record->kind == RECORD_REPEATED && record->reason == REASON_SILENCE) {
+        watch->silences++;
     }
     if (watch->shown == NULL) {
         return;
@@ -67,6 +71,16 @@ static void on_abort(int signal_number)
     const ssize_t written = write(STDERR_FILENO, repeat, strlen(repeat));
     (void)written;
     (void)signal(SIGABRT, SIG_DFL);
+}
+
+/* Bits of all kinds of faults that may come. */
+static uint32_t fault_kinds(const struct swarm *swarm)
+{
+    uint32_t kinds = swarm->options.fault_random_count > 0 ? swarm->random.kinds : 0;
+    for (uint32_t i = 0; i < swarm->options.fault_count; i++) {
+        kinds |= 1u << swarm->faults[i].kind;
+    }
+    return kinds;
 }
 
 static uint64_t run_seed(uint64_t seed, bool shown)
@@ -99,6 +113,9 @@ static uint64_t run_seed(uint64_t seed, bool shown)
         const bool admits = swarm.policies.roles[ROLE_ADMIT].policy != NULL;
         assert_int_equal(report.failed + (admits ? 0 : report.refused), 0);
         assert_int_equal(report.repeated, 0);
+    }
+    if (!fault_is_silent(fault_kinds(&swarm))) { /* Nobody has to find out by waiting. */
+        assert_int_equal(watch.silences, 0);
     }
     /* Little's law: jobs in the system over all time are the times of all jobs in it. */
     const double area_ns = report.in_system_mean * report.duration_s * 1e9;
