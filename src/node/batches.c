@@ -109,7 +109,6 @@ static void emit_launch(struct node *node, uint32_t slot)
 {
     struct batch *batch = batch_at(node, slot);
     batch_state_move(&batch->state, BATCH_RUNNING);
-    node->launched = true;
     struct effect *effect = effect_add(node, EFFECT_LAUNCH);
     effect->launch = (struct effect_launch){
         .batch = slot,

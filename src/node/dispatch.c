@@ -1,5 +1,7 @@
 #include "node/dispatch.h"
 
+#include <string.h>
+
 #include "base/numbers.h"
 #include "node/access.h"
 #include "node/batches.h"
@@ -460,6 +462,26 @@ void dispatch_done(struct node *node, const struct event_batch_done *done)
     pool_give(&node->pools->batches, done->batch);
 }
 
+/*
+ * Batch @slot, which runs, is not wanted any more. One that this step has launched is taken back:
+ * hosts look at what a launch names after the step, and would find nothing.
+ */
+static void call_off(struct node *node, uint32_t slot)
+{
+    struct effects *effects = node->effects;
+    for (uint32_t i = effects->count; i-- > 0;) {
+        const struct effect *effect = &effects->items[i];
+        if (effect->kind == EFFECT_LAUNCH && effect->launch.batch == slot) {
+            effects->count--;
+            memmove(
+                &effects->items[i], &effects->items[i + 1],
+                (effects->count - i) * sizeof(effects->items[0]));
+            return;
+        }
+    }
+    effect_add(node, EFFECT_CANCEL_BATCH)->batch = slot;
+}
+
 void dispatch_abandon(struct node *node, uint32_t slot)
 {
     struct task *task = task_at(node, slot);
@@ -474,7 +496,7 @@ void dispatch_abandon(struct node *node, uint32_t slot)
         }
     }
     if (batch->state == BATCH_RUNNING) {
-        effect_add(node, EFFECT_CANCEL_BATCH)->batch = batch_slot;
+        call_off(node, batch_slot);
     }
     batches_close(node, worker, batch_slot);
     if (batch->grant != POOL_NONE) {

@@ -22,13 +22,10 @@ static enum hope hope_of(struct node *node, const struct task *task)
     return unless_put_off(policy_hope(&node->seat, &facts), task->put_off);
 }
 
-/*
- * Whether the rest is for the next step: so much is enough for one; and what it has launched
- * cannot be taken back before the host has seen it, as the end of its job would.
- */
-static bool is_enough(const struct node *node, enum hope hope)
+/* Whether the rest is for the next step: so much is enough for one. */
+static bool is_enough(const struct node *node)
 {
-    return (node->launched && hope == HOPE_NONE) || node->given_up == GIVE_UP_PER_STEP;
+    return node->given_up == GIVE_UP_PER_STEP;
 }
 
 enum prospect give_up_head(struct node *node, const struct worker *worker, uint32_t number)
@@ -38,7 +35,7 @@ enum prospect give_up_head(struct node *node, const struct worker *worker, uint3
     if (hope == HOPE_GOOD) {
         return PROSPECT_GOOD;
     }
-    if (is_enough(node, hope)) {
+    if (is_enough(node)) {
         return PROSPECT_LATER;
     }
     node->given_up++;
@@ -69,7 +66,7 @@ bool give_up_tickets(struct node *node, uint32_t number)
         if (hope == HOPE_GOOD) {
             return true;
         }
-        if (is_enough(node, hope)) {
+        if (is_enough(node)) {
             return false;
         }
         node->given_up++;

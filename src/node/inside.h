@@ -194,7 +194,6 @@ struct node {
     bool silence_timer;
     bool return_timer;
     bool stale_timer;
-    bool launched; /* Something, in this step. */
     uint32_t output_count;
     struct slot_list job_list; /* The oldest first. */
     struct slot_list visit_list;

@@ -371,7 +371,6 @@ static void begin(struct node *node, int64_t at_ns, struct effects *effects)
     node->effects = effects;
     node->output_count = 0;
     node->given_up = 0;
-    node->launched = false;
     effects->count = 0;
     effects->record_count = 0;
     effects->row_count = 0;

@@ -214,6 +214,59 @@ static void what_another_worker_needs_first_stays(void **state)
     lone_close(&lone);
 }
 
+/* The first worker runs a function; A stays for the task behind it, and C has to wait. */
+static void what_a_task_that_has_left_needed_leaves(void **state)
+{
+    (void)state;
+    open_shared(2);
+    request_at(0, FLOW_A);
+    lone_settle(&lone);
+    request_at(0, FLOW_F);
+    lone_plan(0, 0, 0, 0);
+    const struct job_id next = lone_request(&lone, FLOW_A);
+    request_at(1, FLOW_C);
+    assert_false(lone_is_asked(&lone, EFFECT_UNLOAD));
+    lone_cancel(&lone, next);
+    assert_int_equal(lone_count(&lone, EFFECT_UNLOAD), 2);
+    lone_settle(&lone);
+    assert_int_equal(lone.answers, 4);
+    assert_true(lone_is_empty(&lone));
+    lone_close(&lone);
+}
+
+/*
+ * The second worker cannot load A, and the job fails for it. That makes room for its other task,
+ * which the first worker launches in that very step, before.
+ */
+static void what_a_step_launches_and_ends_is_not_launched(void **state)
+{
+    (void)state;
+    open_shared(2);
+    lone.profile->models[MODEL_F].workspace_bytes_per_item = MB(160);
+    request_at(0, FLOW_B); /* It keeps the first worker busy for four attempts. */
+    lone_load_done(&lone, WEFT_OK);
+    lone_load_done(&lone, WEFT_OK); /* The second follows. */
+    lone_plan(1, 0, 0, 0);
+    (void)lone_request(&lone, FLOW_PAIR);
+    for (uint32_t i = 0; i + 1 < JOB_ATTEMPTS_MAX; i++) {
+        lone_load_done(&lone, WEFT_IO);
+        while (!lone_is_asked(&lone, EFFECT_LOAD)) {
+            assert_true(lone_timer(&lone, TIMER_DISPATCH));
+        }
+    }
+    lone_batch_done(&lone, WEFT_OK);
+    assert_false(lone_is_asked(&lone, EFFECT_LAUNCH));
+    lone_load_done(&lone, WEFT_IO);
+    assert_int_equal(lone_records(&lone, RECORD_STARTED), 1);
+    assert_int_equal(lone_records(&lone, RECORD_STOPPED), 1);
+    assert_int_equal(lone_count(&lone, EFFECT_LAUNCH), 0);
+    assert_int_equal(lone_count(&lone, EFFECT_CANCEL_BATCH), 0);
+    assert_int_equal(lone.answers, 2);
+    lone_settle(&lone);
+    assert_true(lone_is_empty(&lone));
+    lone_close(&lone);
+}
+
 /* Tasks of the first worker come after the one that waits at the second, and fit beside it. */
 static void what_comes_later_cannot_take_room_for_ever(void **state)
 {
@@ -434,6 +487,8 @@ int main(void)
         cmocka_unit_test(a_model_leaves_all_workers_together),
         cmocka_unit_test(what_a_batch_of_another_worker_uses_stays),
         cmocka_unit_test(what_another_worker_needs_first_stays),
+        cmocka_unit_test(what_a_task_that_has_left_needed_leaves),
+        cmocka_unit_test(what_a_step_launches_and_ends_is_not_launched),
         cmocka_unit_test(what_comes_later_cannot_take_room_for_ever),
         cmocka_unit_test(who_had_to_wait_goes_on_when_the_other_needs_nothing),
         cmocka_unit_test(what_is_loaded_ahead_leaves_room_that_is_waited_for),
