@@ -71,9 +71,7 @@ peers: build ## measure Weft beside other servers, which it installs (PEERS_OPTI
 soak: build ## let every allocation fail, then run the swarm over SOAK_SEEDS new seeds
 	@ninja -C build/release test_sim_swarm failing_memory echo_server
 	@WEFT=build/release/bin/weft MEMORY_ALL=1 python3 -B test/integration/test_memory.py
-	@first=$(SOAK_FIRST); seq 0 1000 $$(($(SOAK_SEEDS) - 1)) | xargs -P $(JOBS) -I DONE sh -c \
-		'left=$$(($(SOAK_SEEDS) - DONE)); exec build/release/bin/sim/test_swarm \
-			--seeds $$((left < 1000 ? left : 1000)) $$(('$$first' + DONE))'
+	@tools/soak.py build/release/bin/sim/test_swarm $(SOAK_FIRST) $(SOAK_SEEDS) --jobs $(JOBS)
 
 hostile: build build/$(HOSTILE_BUILD)/build.ninja ## attack a server for HOSTILE_SECONDS, beside good clients
 	@ninja -C build/$(HOSTILE_BUILD) --quiet weft echo_server

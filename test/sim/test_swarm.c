@@ -64,13 +64,13 @@ static void on_record(void *context, const struct record *record)
     (void)puts(line);
 }
 
-/* An ASSERT stops the program: say how to see it again. */
-static void on_abort(int signal_number)
+/* An ASSERT stops the program, or it has taken too long: say how to see it again. */
+static void on_end(int signal_number)
 {
-    (void)signal_number;
     const ssize_t written = write(STDERR_FILENO, repeat, strlen(repeat));
     (void)written;
-    (void)signal(SIGABRT, SIG_DFL);
+    (void)signal(signal_number, SIG_DFL);
+    (void)raise(signal_number);
 }
 
 /* Bits of all kinds of faults that may come. */
@@ -87,13 +87,13 @@ static uint64_t run_seed(uint64_t seed, bool shown)
 {
     struct swarm swarm;
     struct report report;
-    swarm_draw(&swarm, seed);
     (void)snprintf(
         repeat, sizeof(repeat),
         "seed %" PRIu64 " broke an invariant; repeat it with: %s %" PRIu64 "\n"
         "cut it down with: %s --save %" PRIu64 " seed.yaml && "
         "weft sim seed.yaml --check --shrink small.yaml\n",
         seed, program, seed, program, seed);
+    swarm_draw(&swarm, seed);
     if (shown) {
         swarm_print(&swarm);
     }
@@ -180,7 +180,8 @@ static int save(uint64_t seed, const char *path)
 int main(int argc, char **argv)
 {
     program = argv[0];
-    (void)signal(SIGABRT, on_abort);
+    (void)signal(SIGABRT, on_end);
+    (void)signal(SIGXCPU, on_end);
     if (argc == 4 && strcmp(argv[1], "--seeds") == 0) {
         return soak(strtoull(argv[2], NULL, 10), strtoull(argv[3], NULL, 10));
     }
