@@ -290,6 +290,9 @@ void keys_answered(struct node *node, uint32_t slot, enum weft_status status, en
     entry->reason = reason;
     entry->touched_ns = now_ns(node);
     keyed_drop_inputs(node, slot);
+    if (status != WEFT_OK) { /* A node that is gone may have given some of an earlier run. */
+        keyed_drop_outputs(node, slot);
+    }
     keyed_weigh(node, slot);
     if (entry->client != CLIENT_NONE) {
         answer(node, slot, entry->client, entry->receipt);

@@ -596,6 +596,31 @@ static void a_deputy_stays_one_when_another_node_asks_its_owner(void **state)
     lone_close(&lone);
 }
 
+/* The first node that was asked gives one of two outputs and is lost; the next one has failed. */
+static void a_request_that_has_failed_has_no_outputs(void **state)
+{
+    (void)state;
+    struct lone lone;
+    open_with_deputies(&lone);
+    lone.key = key_of(1, 2);
+    lone.is_retry = true;
+    (void)lone_request(&lone, FLOW_SPLIT);
+    assert_int_equal(lone_sent_count(&lone, 1, MESSAGE_FORWARD), 1);
+    struct message output = about(&lone, MESSAGE_RESULT, foreign, 1);
+    output.workflow = FLOW_SPLIT;
+    output.deputy.sink = 1;
+    lone_deliver(&lone, &output);
+    assert_int_equal(lone_count(&lone, EFFECT_ANSWER), 0);
+    lone_members(&lone, 2, WITHOUT_1, /* fresh */ 0);
+    assert_true(lone_timer(&lone, TIMER_REPAIR));
+    assert_int_equal(lone_sent_count(&lone, 2, MESSAGE_FORWARD), 1);
+    say_end(&lone, foreign, 2, WEFT_FAILED, REASON_ATTEMPTS);
+    assert_int_equal(answer_of(&lone).status, WEFT_FAILED);
+    assert_int_equal(answer_of(&lone).output_count, 0);
+    assert_int_equal(lone.held, 0);
+    lone_close(&lone);
+}
+
 static void a_deputy_keeps_the_answer_for_who_asks_it(void **state)
 {
     (void)state;
@@ -1120,6 +1145,7 @@ int main(void)
         cmocka_unit_test(what_another_node_wants_is_not_cancelled),
         cmocka_unit_test(a_deputy_knows_of_a_request_until_it_is_answered),
         cmocka_unit_test(a_deputy_stays_one_when_another_node_asks_its_owner),
+        cmocka_unit_test(a_request_that_has_failed_has_no_outputs),
         cmocka_unit_test(a_deputy_keeps_the_answer_for_who_asks_it),
         cmocka_unit_test(a_deputy_does_not_wait_for_tasks_of_what_is_answered),
         cmocka_unit_test(a_deputy_with_a_client_goes_on_with_what_its_owner_drops),
