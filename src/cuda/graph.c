@@ -65,23 +65,22 @@ static uint64_t lay_out(struct cuda_graph *graph, const struct cuda_manifest *ma
     return at;
 }
 
+/* Most often it is what it was: requests find the memory of those before them. */
 static void set_address(struct cuda_graph *graph, uint32_t port, uint32_t row, const void *data)
 {
     const uint64_t address = (uint64_t)(uintptr_t)data;
     const uint32_t blocks = blocks_of(graph, port);
-    uint64_t *table = (uint64_t *)(void *)(graph->host + graph->table_at[port]);
-    for (uint32_t i = 0; i < blocks; i++) {
-        table[row * blocks + i] = address;
+    uint64_t *table = (uint64_t *)(void *)(graph->host + graph->table_at[port]) + row * blocks;
+    for (uint32_t i = 0; i < blocks && table[0] != address; i++) {
+        table[blocks - 1 - i] = address; /* The first says whether all are, so it comes last. */
     }
 }
 
-void cuda_graph_own_rows(struct cuda_graph *graph, const struct cuda_manifest *manifest)
+void cuda_graph_own_row(struct cuda_graph *graph, uint32_t port, uint32_t row)
 {
-    for (uint32_t i = 0; i < manifest->input_count; i++) {
-        for (uint32_t k = 0; k < rows_of(graph, i); k++) {
-            set_address(graph, i, k, graph->host + graph->input_at[i] + k * graph->row_bytes[i]);
-        }
-    }
+    const uint32_t at = is_apart(graph, port) ? row : 0;
+    const uint8_t *data = graph->host + graph->input_at[port] + at * graph->row_bytes[port];
+    set_address(graph, port, at, data);
 }
 
 bool cuda_graph_set_row(struct cuda_graph *graph, uint32_t port, uint32_t row, const void *data)
@@ -183,6 +182,15 @@ static enum weft_status explain(
         graph->rows, (unsigned long long)use.denied_bytes, (unsigned long long)use.held_bytes);
 }
 
+static void own_rows(struct cuda_graph *graph, const struct cuda_manifest *manifest)
+{
+    for (uint32_t i = 0; i < manifest->input_count; i++) {
+        for (uint32_t k = 0; k < rows_of(graph, i); k++) {
+            cuda_graph_own_row(graph, i, k);
+        }
+    }
+}
+
 enum weft_status cuda_graph_begin(
     const struct cuda_device *device, const struct cuda_share *share, struct cuda_package *package,
     const struct cuda_manifest *manifest, struct cuda_graph *graph_out, struct weft_error *error)
@@ -199,7 +207,7 @@ enum weft_status cuda_graph_begin(
     int result = driver->host_take((void **)&graph->host, graph->bytes, CUDA_HOST_PORTABLE);
     if (result == CUDA_SUCCESS) {
         memset(graph->host, 0, graph->bytes);
-        cuda_graph_own_rows(graph, manifest);
+        own_rows(graph, manifest);
         result = driver->memory_take(&graph->device_in, graph->input_bytes);
     }
     if (result == CUDA_SUCCESS) {

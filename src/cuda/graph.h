@@ -66,8 +66,9 @@ enum weft_status cuda_graph_record(
 
 void cuda_graph_close(struct cuda_graph *graph);
 
-/* Let all rows of all inputs be read in the graph's own memory. */
-void cuda_graph_own_rows(struct cuda_graph *graph, const struct cuda_manifest *manifest);
+/* Let the next launch read row @row of input @port in the graph's own memory, as it does at first.
+ */
+void cuda_graph_own_row(struct cuda_graph *graph, uint32_t port, uint32_t row);
 
 /*
  * Let the next launch read row @row of input @port at @data, which is registered with the driver

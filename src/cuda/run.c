@@ -13,7 +13,7 @@
 
 enum {
     PAUSE_NS = 20000,  /* While batches wait, but none runs. */
-    SPIN_NS = 200000,  /* A batch that comes so soon after another is not waited for asleep, */
+    SPIN_NS = 1000000, /* A batch that comes so soon after another is not waited for asleep, */
     SOON_NS = 1000000, /* nor one that is expected. */
     FIRST_NS = 250000, /* Runs up to this have the highest priority. */
     HUNG_FACTOR = 20,  /* A run that takes so many times as long as the longest hangs, */
@@ -233,6 +233,7 @@ static void give_rows(
         for (uint32_t k = 0; k < part.count; k++) {
             const uint8_t *row = task->inputs[i] + (part.first + k) * bytes;
             if (!task->is_pinned[i] || !cuda_graph_set_row(graph, i, part.at + k, row)) {
+                cuda_graph_own_row(graph, i, part.at + k);
                 memcpy(graph->host + graph->input_at[i] + (part.at + k) * bytes, row, bytes);
             }
         }
@@ -251,6 +252,17 @@ static void take_rows(
     }
 }
 
+/* What nothing is given for is read as well: where an earlier batch lay there may be nothing. */
+static void own_rest(
+    const struct cuda_manifest *manifest, const struct cuda_batch *batch, struct cuda_graph *graph)
+{
+    for (uint32_t i = 0; i < manifest->input_count; i++) {
+        for (uint32_t k = batch->rows - batch->at; k < graph->rows; k++) {
+            cuda_graph_own_row(graph, i, k);
+        }
+    }
+}
+
 /* Rows between the inputs or outputs of all tasks and the host memory of @graph. */
 static void move_rows(
     const struct engine_cuda *engine, const struct cuda_batch *batch, struct cuda_graph *graph,
@@ -259,7 +271,7 @@ static void move_rows(
     const struct cuda_manifest *manifest = &engine->models[batch->place].manifest;
     uint32_t start = 0;
     if (is_input) {
-        cuda_graph_own_rows(graph, manifest);
+        own_rest(manifest, batch, graph);
     }
     for (uint32_t i = 0; i < batch->task_count; i++) {
         const struct cuda_task *task = &batch->tasks[i];

@@ -121,9 +121,11 @@ const struct field settings_gpus_fields[] = {
          "every model that it holds, and an equal part of the units. As many as a GPU has units, "
          "at most"},
     {"spin", FIELD_DURATION(struct settings_gpus, spin_ns),
-     .range = FIELD_RANGE(0, 1e9, "between 0 and 1s"), .fallback = "1ms",
-     .help = "how long the server's thread polls for the end of a batch there before it sleeps; a "
-             "wake-up takes tens of microseconds"},
+     .range = FIELD_RANGE(0, 1e9, "between 0 and 1s"), .fallback = "2ms",
+     .help =
+         "how long the server's thread polls for the end of a batch there before it sleeps, and "
+         "half as long for the next one if others came that soon; a wake-up takes tens of "
+         "microseconds"},
     {"shares", FIELD_WORD(struct settings_gpus, shares), .words = shares, .fallback = "streams",
      .help = "what batches that run at the same time share a GPU by: streams, which use whatever "
              "processors are idle; processors of their own, which keep others out; or streams of "

@@ -135,7 +135,9 @@ struct engine_process {
     int64_t spin_until_ns;
     uv_idle_t *spin; /* On the heap: it outlives the engine. Runs while the loop may not sleep. */
     struct process_near near;
-    struct process_linger linger;
+    struct process_linger linger;      /* After a batch that was near, */
+    struct process_linger gpu_linger;  /* and after one on a GPU. */
+    bool was_on_gpu;                   /* As the last one was. */
     struct process_revision *revision; /* revise.h */
     int32_t *ahead_credits;            /* By workflow: while there is some, tasks are run ahead. */
     void (*on_ended)(void *context, uint32_t worker, const char *message);

@@ -362,6 +362,7 @@ static enum weft_status process_launch(struct engine *base, const struct engine_
         return WEFT_NO_MEMORY;
     }
     process_linger_launch(&engine->linger, process_now_ns(engine));
+    process_linger_launch(&engine->gpu_linger, process_now_ns(engine));
     process_begin(engine);
     while (*link != NULL) {
         link = &(*link)->next;
@@ -486,6 +487,7 @@ enum weft_status engine_process_create(
     engine->spin_ns = options->spin_ns;
     engine->near.short_ns = options->short_ns == 0 ? PROCESS_SHORT_NS : options->short_ns;
     process_linger_init(&engine->linger, engine->near.short_ns / 2);
+    process_linger_init(&engine->gpu_linger, engine->spin_ns / 2);
     engine->on_ended = options->on_ended;
     engine->context = options->context;
     engine->told_end = &engine->told;

@@ -48,7 +48,8 @@ struct engine_process_options {
     int64_t stop_ns_max;        /* And so long to stop, once cancelled. 0: PROCESS_STOP_NS_MAX. */
     int64_t load_ns_max;        /* A load may take so long. 0: PROCESS_LOAD_FACTOR batches. */
     bool keeps_weights;         /* Workers with SHARES_SM are on GPUs: each has a keeper. */
-    int64_t spin_ns;            /* The loop polls so long for the end of a batch there. 0: not. */
+    int64_t spin_ns;            /* The loop polls so long for the end of a batch there, and half as
+                                   long for the next one. 0: not. */
     int64_t short_ns;           /* Runs up to here are short. 0: PROCESS_SHORT_NS. */
     struct engine_host host;
 

@@ -4,7 +4,7 @@
  *
  *     spin.c     reports of a busy GPU are asked for
  *     near.c     short batches run on the processor of the loop
- *     linger.c   after one of them the loop stays awake for the next
+ *     linger.c   after one of them, or one on a GPU, the loop stays awake for the next
  *     ahead.c    what was run before it was asked for: ahead.h
  */
 #ifndef PROCESS_SHORT_H
@@ -49,7 +49,7 @@ struct process_near {
     struct waker *waker; /* From when they first share one; NULL: it is not needed. */
 };
 
-/* Whether the loop stays awake after a short batch: linger.c. */
+/* Whether the loop stays awake after a batch: linger.c. */
 struct process_linger {
     int64_t most_ns;   /* For so long. */
     int64_t idle_ns;   /* When the last batch ended; 0: another is under way. */

@@ -1,6 +1,6 @@
 /*
  * spin.c - what is expected at once is asked for instead of waited for: a report of a GPU that is
- * busy, or about to end a load, or the batch after a short one.
+ * busy, or about to end a load, or the batch after a short one or after one on a GPU.
  */
 #include "base/assert.h"
 #include "base/memory.h"
@@ -28,6 +28,7 @@ static void on_idle(uv_idle_t *idle)
     const struct engine_process *engine = idle->data;
     const int64_t now_ns = process_now_ns(engine);
     if (!process_linger_lasts(&engine->linger, now_ns) &&
+        !process_linger_lasts(&engine->gpu_linger, now_ns) &&
         (now_ns > engine->spin_until_ns || !is_gpu_busy(engine))) {
         (void)uv_idle_stop(idle);
     }
@@ -45,7 +46,8 @@ void process_spin_init(struct engine_process *engine)
 void process_spin(struct process_worker *worker)
 {
     struct engine_process *engine = worker->engine;
-    if (engine->spin_ns > 0 && is_on_gpu(worker)) {
+    engine->was_on_gpu = engine->spin_ns > 0 && is_on_gpu(worker);
+    if (engine->was_on_gpu) {
         engine->spin_until_ns = process_now_ns(engine) + engine->spin_ns;
         (void)uv_idle_start(engine->spin, on_idle);
     }
@@ -54,12 +56,14 @@ void process_spin(struct process_worker *worker)
 void process_spin_idle(struct engine_process *engine)
 {
     const struct process_near *near = &engine->near;
-    if (engine->pending > 0 || near->processor == 0 || near->waker == NULL) {
+    const bool is_near = near->processor != 0 && near->waker != NULL;
+    struct process_linger *linger = engine->was_on_gpu ? &engine->gpu_linger : &engine->linger;
+    if (engine->pending > 0 || (!engine->was_on_gpu && !is_near)) {
         return; /* Whoever asks next needs a processor, too. */
     }
     const int64_t now_ns = process_now_ns(engine);
-    process_linger_idle(&engine->linger, now_ns);
-    if (process_linger_lasts(&engine->linger, now_ns)) {
+    process_linger_idle(linger, now_ns);
+    if (process_linger_lasts(linger, now_ns)) {
         (void)uv_idle_start(engine->spin, on_idle);
     }
 }

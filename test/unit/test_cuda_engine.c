@@ -441,6 +441,35 @@ static void large_inputs_are_read_where_they_lie(ATTR_UNUSED void **state)
     world_deinit();
 }
 
+/* Whether the loop goes on without sleep, although nothing is under way. */
+static bool is_loop_awake(void)
+{
+    const struct engine_process *process = (const struct engine_process *)world.engine;
+    uv_handle_t *spin = (uv_handle_t *)process->spin;
+    uv_ref(spin); /* A loop with nothing to wait for does not even turn once. */
+    (void)uv_run(&world.loop, UV_RUN_NOWAIT);
+    uv_unref(spin);
+    return uv_is_active(spin) != 0;
+}
+
+static void the_loop_is_awake_for_a_batch_that_comes_soon(ATTR_UNUSED void **state)
+{
+    enum { BATCHES_MOST = 200, REST_MS = 3 }; /* Longer than batches are waited for. */
+    uint64_t batch = 0;
+    world_init(0, FAKE_CUDA);
+    load(DOUBLE);
+    run(++batch, DOUBLE, 4, 2, 1);
+    assert_false(is_loop_awake()); /* Not before enough have come soon: */
+    while (!is_loop_awake()) {     /* sixteen, and more if this machine is slow. */
+        assert_true(batch < BATCHES_MOST);
+        run(++batch, DOUBLE, 4, 2, 1);
+    }
+    assert_true(batch >= PROCESS_SIGNS_MIN);
+    uv_sleep(REST_MS);
+    assert_false(is_loop_awake());
+    world_deinit();
+}
+
 static void models_run_side_by_side(ATTR_UNUSED void **state)
 {
     struct bundle *inputs[12];
@@ -1668,6 +1697,7 @@ int main(void)
         cmocka_unit_test_teardown(one_at_a_time_needs_one_stream, reset),
         cmocka_unit_test_teardown(short_runs_come_first, reset),
         cmocka_unit_test_teardown(large_inputs_are_read_where_they_lie, reset),
+        cmocka_unit_test_teardown(the_loop_is_awake_for_a_batch_that_comes_soon, reset),
         cmocka_unit_test_teardown(models_run_side_by_side, reset),
         cmocka_unit_test_teardown(a_task_that_does_not_fit_fails_alone, reset),
         cmocka_unit_test_teardown(weights_leave_and_come_again, reset),

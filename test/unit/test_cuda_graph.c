@@ -156,6 +156,38 @@ static void a_graph_runs_on_its_share(ATTR_UNUSED void **state)
     cuda_graph_close(&large);
 }
 
+static void a_row_is_read_where_it_lies(ATTR_UNUSED void **state)
+{
+    enum { BYTES = 4096, ROW = 2 };
+    struct weft_error error;
+    float *other = aligned_alloc(BYTES, BYTES);
+    load();
+    struct cuda_graph graph = record(1, take(4));
+    const float *y = (const float *)(const void *)(graph.host + graph.output_at[0]);
+    assert_non_null(other);
+    for (uint32_t i = 0; i < BYTES / sizeof(*other); i++) {
+        other[i] = 100 + (float)i;
+    }
+    assert_int_equal(
+        world.driver.host_register(other, BYTES, CUDA_HOST_PORTABLE | CUDA_HOST_READ_ONLY), 0);
+    assert_false(cuda_graph_set_row(&graph, 0, ROW, (const uint8_t *)other + 4)); /* Not aligned. */
+    for (uint32_t turn = 0; turn < 2; turn++) { /* What is set already is set again. */
+        assert_true(cuda_graph_set_row(&graph, 0, ROW, other));
+        must(cuda_graph_launch(&graph, &error), &error);
+        must(cuda_graph_poll(&graph, &error), &error);
+        for (uint32_t i = 0; i < FIXTURE_EXTENT; i++) {
+            assert_true(y[ROW * FIXTURE_EXTENT + i] == 2 * other[i] + 1);
+        }
+    }
+    assert_int_equal(world.driver.host_unregister(other), 0);
+    free(other); /* The driver would see that a kernel reads there. */
+    for (uint32_t turn = 0; turn < 2; turn++) {
+        cuda_graph_own_row(&graph, 0, ROW);
+        assert_int_equal(try(&graph, (float)turn), WEFT_OK);
+    }
+    cuda_graph_close(&graph);
+}
+
 static void weights_come_and_go_behind_a_graph(ATTR_UNUSED void **state)
 {
     struct fake_cuda_counts before;
@@ -586,6 +618,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         TEST(a_graph_runs_on_its_share),
+        TEST(a_row_is_read_where_it_lies),
         TEST(weights_come_and_go_behind_a_graph),
         TEST(a_graph_without_weights_breaks_the_device),
         TEST(filled_weights_cannot_be_written),
