@@ -25,7 +25,7 @@
 #include "process/inside.h"
 #include "process/process.h"
 
-enum { MODELS_HERE = 8, RUNS = 300, UNITS = 16, SHARE_UNITS = 4, SHARES = 4, PENDING_MAX = 64 };
+enum { MODELS_HERE = 8, RUNS = 300, UNITS = 16, SHARE_UNITS = 4, SHARES = 4, PENDING_MAX = 64, TURNS = 5 };
 
 #define ERROR_MAX   0.01
 #define RUN_NS_MAX  INT64_C(2000000000)
@@ -509,7 +509,7 @@ static void start(uint64_t budget_bytes)
         .loop = &loop,
         .run_ns_max = RUN_NS_MAX,
         .keeps_weights = true,
-        .spin_ns = 1000000,
+        .spin_ns = 2000000,
         .host = {.done = on_done},
         .on_ended = on_ended,
     };
@@ -654,7 +654,7 @@ int main(int argc, char **argv)
     }
     measure_shares(0, 1, UINT32_MAX);
     (void)unload(model_count - 1);
-    for (uint32_t turn = 0; turn < 2; turn++) {
+    for (uint32_t turn = 0; turn < TURNS; turn++) {
         measure_shares(0, 4, UINT32_MAX);
         measure_shares(0, 4, model_count - 1);
     }

@@ -45,13 +45,13 @@ usual_of() {
     profile) echo 40 ;;
     outputs) echo 60 ;;
     overhead) echo 60 ;;
-    beside) echo 70 ;;
+    beside) echo 100 ;;
     cache) echo 190 ;;
     shares | more_shares) echo 270 ;;
     faults) echo 110 ;;
     revise) echo 60 ;;
     mix) echo 270 ;;
-    steady) echo 600 ;;
+    steady) echo 700 ;;
     *) echo 0 ;;
     esac
 }

@@ -260,7 +260,7 @@ def overhead_of(repository, document, name, rows):
 def beside(repository):
     """
     One model at all times, and eight others of the largest net at random times: once all of them
-    are in memory, once only two fit, so that most of them are loaded. Twice each, in turn.
+    are in memory, once only two fit, so that most of them are loaded. Three times each, in turn.
     """
     count, rate, seconds = 8, 200, 5
     settings(repository)
@@ -274,7 +274,7 @@ def beside(repository):
     one = models[made[1]]["resident"]
     workspace = max(model.get("workspace", 0) for model in models.values())
     base = models[made[0]]["resident"] + 4 * workspace  # As many batches run at a time.
-    for turn in (1, 2):
+    for turn in (1, 2, 3):
         for label, memory in (("all there", base + count * one), ("loads", base + 2 * one)):
             with Case(f"{label} {turn}"):
                 settings(target, memory=memory)
