@@ -229,7 +229,6 @@ static uint32_t place_task(const struct policy_input *input, const struct task_f
     return adjust(input, facts);
 }
 
-/* As plans weigh it where no queue is long. */
 static int64_t eviction_ns(
     const struct policy_input *input, const struct workflow_task *kind, uint32_t worker,
     int64_t absent_ns)
@@ -238,12 +237,8 @@ static int64_t eviction_ns(
         .eviction_64ths = compass_64ths(input->options[COMPASS_EVICTION]),
         .keep_64ths = compass_64ths(input->options[COMPASS_KEEP]),
     };
-    const struct compass_worker believed = {
-        .spec = &input->view->fleet->workers[worker],
-        .held = compass_held(&prices, view_cache(input->view, worker)),
-    };
-    const struct compass_task task = {.input = input, .kind = kind};
-    return compass_eviction_ns(&prices, &task, &believed, absent_ns);
+    const struct compass_task task = {.input = input, .demand = input->state, .kind = kind};
+    return compass_eviction_at_ns(&prices, &task, worker, absent_ns);
 }
 
 static bool pools(const double *values)

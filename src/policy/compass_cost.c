@@ -94,7 +94,19 @@ int64_t compass_loss_ns(
         .memory_count = max_u32(fleet->worker_count / sharers, 1),
         .now_ns = view->now_ns,
     };
-    return demand_least_loss_ns(task->input->state, &place) / 64 * prices->keep_64ths;
+    return demand_least_loss_ns(task->demand, &place) / 64 * prices->keep_64ths;
+}
+
+int64_t compass_eviction_at_ns(
+    const struct compass_prices *prices, const struct compass_task *task, uint32_t worker,
+    int64_t absent_ns)
+{
+    const struct view *view = task->input->view;
+    const struct compass_worker believed = {
+        .spec = &view->fleet->workers[worker],
+        .held = compass_held(prices, view_cache(view, worker)),
+    };
+    return compass_eviction_ns(prices, task, &believed, absent_ns);
 }
 
 struct model_set compass_held(const struct compass_prices *prices, const struct row_cache *cache)
@@ -110,6 +122,7 @@ void compass_task_init(
     uint32_t items)
 {
     task->input = input;
+    task->demand = NULL;
     task->kind = kind;
     task->items = items;
     task->need = need_of(input->profile, kind, items);
@@ -126,6 +139,7 @@ void compass_task_open(
     uint32_t items)
 {
     compass_task_init(task, input, kind, items);
+    task->demand = input->state;
     task->one_kind = has(input, COMPASS_ORIGINAL);
     task->loads_count = has(input, COMPASS_CACHE);
 }

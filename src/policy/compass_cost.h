@@ -39,9 +39,12 @@ struct compass_times {
     int64_t first_run_ns[TASK_MODELS_MAX]; /* What the run after that load takes longer. */
 };
 
+struct demand;
+
 /* What does not change from worker to worker while one task is placed. */
 struct compass_task {
     const struct policy_input *input;
+    const struct demand *demand; /* Of models; NULL: nothing is known, and keep_64ths is 0. */
     const struct workflow_task *kind;
     uint32_t items;
     struct need need;
@@ -180,6 +183,11 @@ static inline int64_t compass_eviction_ns(
     return absent_ns / 64 * prices->eviction_64ths +
            (prices->keep_64ths > 0 ? compass_loss_ns(prices, task, worker) : 0);
 }
+
+/* The same of @worker as its row shows it. */
+int64_t compass_eviction_at_ns(
+    const struct compass_prices *prices, const struct compass_task *task, uint32_t worker,
+    int64_t absent_ns);
 
 /* What counts as being on a worker. As published, 64 models have a bit. */
 struct model_set compass_held(const struct compass_prices *prices, const struct row_cache *cache);

@@ -57,6 +57,7 @@ struct policy {
     const char *source;
     const char *ignores; /* What it does not look at, hence when not to use it. */
     size_t state_bytes;
+    bool admits_all;                     /* admit refuses nothing: it only sees late jobs end. */
     bool by_deadline;                    /* order goes by deadlines: for those who admit. */
     bool announces;                      /* Workers are told of tasks ahead of their inputs. */
     bool binds;                          /* dispatch chooses workers too: see home queues above. */

@@ -17,7 +17,10 @@
  * Workers are told of a task at once, so that others see it before its inputs have arrived.
  * Queues are in the order of deadlines; a job without one is due `path` times its critical path
  * after its arrival, so that short jobs do not wait for long ones. Eviction is that of compass.
- * Tasks that can run on a share of a device wait in home queues instead (weft_home.h).
+ * With `keep` an eviction costs the more, the sooner the model that leaves is used again. Batches
+ * are made where they pay, on parts of devices if those cost nothing (weft_batch.h).
+ * Where units have a price, tasks that were measured on shares of a device wait in home queues
+ * instead (weft_home.h).
  * Source: our own; costs of models as in compass, tolls as marginal waits of a queue (Nona),
  * configs of shares and batches as in esg.
  * What can no longer be in time gives way to what can (weft_give_up.h).
@@ -36,6 +39,7 @@
 #include "policy/compass_cache.h"
 #include "policy/compass_cost.h"
 #include "policy/registry.h"
+#include "policy/weft_batch.h"
 #include "policy/weft_copy.h"
 #include "policy/weft_give_up.h"
 #include "policy/weft_home.h"
@@ -81,6 +85,12 @@ static const struct policy_option options[] = {
         {"reserve", 0.75, 0, 1, false,
          "share of the time to wait that must be left to a job while nothing is idle"},
     [WEFT_STAY] = {"stay", 1, 0, 1, true, "0: tasks move also while there are more than workers"},
+    [WEFT_KEEP] =
+        {"keep", 16, 0, 100, false,
+         "cost of an eviction, in what is lost with the model that leaves"},
+    [WEFT_PARTS] =
+        {"parts", 4, 1, 255, true, "batches that share a device where units have no price"},
+    [WEFT_PAYING] = {"paying", 1, 0, 1, true, "0: tasks in the queue of a worker run one by one"},
     {.name = NULL},
 };
 
@@ -137,6 +147,11 @@ static bool learns(const double *values)
 static bool pools(const double *values)
 {
     return values[WEFT_POOL] != 0;
+}
+
+static struct weft_state *state_of(const struct policy_input *input)
+{
+    return input->state;
 }
 
 static bool task_waits(const struct policy_input *input, const struct ready_facts *task)
@@ -198,6 +213,7 @@ static void set_prices(struct hop *hop, int64_t backlog_ns)
     hop->prices = (struct compass_prices){
         .eviction_64ths = compass_64ths(values[WEFT_EVICTION] * (1 + waiting)),
         .spread_64ths = compass_64ths(values[WEFT_SPREAD]),
+        .keep_64ths = compass_64ths(values[WEFT_KEEP]),
     };
 }
 
@@ -235,6 +251,7 @@ static void open_hop(
     int64_t backlog_ns = 0;
     *hop = (struct hop){.input = input, .facts = facts, .holders = holders};
     compass_task_init(&hop->task, input, &facts->job->graph->tasks[facts->task], facts->items);
+    hop->task.demand = &state_of(input)->demand;
     for (uint32_t i = 0; i < facts->input_count; i++) {
         hop->bytes += facts->inputs[i].bytes;
     }
@@ -266,8 +283,7 @@ static int64_t doubt_ns(const struct hop *hop, int64_t late_ns)
 
 static struct weft_links *links_of(const struct policy_input *input)
 {
-    struct weft_state *state = input->state;
-    return &state->links;
+    return &state_of(input)->links;
 }
 
 static int64_t weighed_toll_ns(const struct hop *hop, const struct weft_transfer *transfer)
@@ -307,6 +323,7 @@ static int64_t score_ns(struct hop *hop, uint32_t worker, int64_t free_ns)
         extra_ns += view_slowed_ns(view, worker, times->run_ns) - times->run_ns;
     }
     const struct compass_worker believed = {
+        .spec = spec,
         .free_ns = free_ns,
         .arrive_ns = arrive_ns,
         .room_bytes = cache->free_bytes,
@@ -414,6 +431,46 @@ static bool stays(struct hop *hop)
     return leave_ns(hop, facts->task, hop->bytes) >= run_ns / 16 && is_crowded(hop, wait_ns);
 }
 
+/* A job has come: what it needs will be needed. */
+static void arrived(const struct policy_input *input, const struct job_facts *job)
+{
+    if (input->options[WEFT_KEEP] > 0) {
+        demand_note_job(&state_of(input)->demand, job->graph, input->view->now_ns);
+    }
+}
+
+/* As scores have it where no queue is long. */
+static int64_t eviction_ns(
+    const struct policy_input *input, const struct workflow_task *kind, uint32_t worker,
+    int64_t absent_ns)
+{
+    const struct compass_prices prices = {
+        .eviction_64ths = compass_64ths(input->options[WEFT_EVICTION]),
+        .keep_64ths = compass_64ths(input->options[WEFT_KEEP]),
+    };
+    const struct compass_task task = {
+        .input = input, .demand = &state_of(input)->demand, .kind = kind};
+    return compass_eviction_at_ns(&prices, &task, worker, absent_ns);
+}
+
+/* The task goes to @worker: loads that make other models leave count. */
+static void note_loads(const struct hop *hop, uint32_t worker)
+{
+    const struct policy_input *input = hop->input;
+    const struct workflow_task *kind = hop->task.kind;
+    uint64_t room_bytes = view_cache(input->view, worker)->free_bytes;
+    for (uint32_t i = 0; i < kind->model_count && input->options[WEFT_KEEP] > 0; i++) {
+        const uint64_t bytes = hop->task.bytes[i];
+        if (view_holds_model(input->view, worker, kind->models[i])) {
+            continue;
+        }
+        if (bytes > room_bytes) {
+            demand_note_load(&state_of(input)->demand, input->view->now_ns);
+        }
+        room_bytes -= min_u64(bytes, room_bytes);
+    }
+}
+
 static uint32_t place_task(const struct policy_input *input, const struct task_facts *facts)
 {
     const struct view *view = input->view;
@@ -454,6 +511,7 @@ static uint32_t place_task(const struct policy_input *input, const struct task_f
     if (best == WORKER_NONE) {
         return choose_first(view, hop.task.need);
     }
+    note_loads(&hop, best);
     const struct weft_transfer sent =
         weft_transfer(fleet, view->node, fleet->workers[best].node, hop.bytes);
     weft_links_send(links_of(input), &sent, weft_links_rack(fleet), view->now_ns);
@@ -488,26 +546,6 @@ static uint32_t steal(const struct policy_input *input, uint32_t worker)
     return best;
 }
 
-/* On a whole device: of what waits, as many items as take least time each. */
-static uint32_t batch_of(const struct policy_input *input, const struct queue_facts *queue)
-{
-    const struct workflow *graph = input->catalogue->workflows[queue->workflow];
-    const struct fleet_worker *worker = &input->view->fleet->workers[queue->worker];
-    const struct profile_model *model = &input->profile->models[graph->tasks[queue->task].run];
-    const struct profile_curve *curve = &model->curves[worker->device];
-    uint32_t best = queue->head_items;
-    int64_t best_ns = INT64_MAX;
-    for (uint32_t i = 0; i < curve->point_count && queue->waiting > 1; i++) {
-        const struct profile_point *point = &curve->points[i];
-        const int64_t each_ns = point->run_ns / point->items;
-        if (point->gpu == 0 && point->items <= queue->items && each_ns < best_ns) {
-            best = max_u32(point->items, queue->head_items);
-            best_ns = each_ns;
-        }
-    }
-    return best;
-}
-
 static void dispatch(
     const struct policy_input *input, const struct queue_facts *queue,
     struct dispatch_answer *answer_out)
@@ -517,7 +555,7 @@ static void dispatch(
     if (queue->worker == WORKER_NONE || plan->waits[graph->queue_first + queue->task]) {
         weft_home_dispatch(input, queue, answer_out);
     } else {
-        answer_out->configs[0] = (struct config){.batch = batch_of(input, queue)};
+        answer_out->configs[0] = weft_batch(input, queue);
         answer_out->count = 1;
     }
 }
@@ -528,6 +566,7 @@ const struct policy policy_weft = {
     .source = "our own; costs of models as in compass, tolls as in Nona, configs as in ESG",
     .ignores = "the spread of run times, and on whole devices which models are slow",
     .state_bytes = sizeof(struct weft_state),
+    .admits_all = true,
     .by_deadline = true,
     .announces = true,
     .learns = learns,
@@ -539,6 +578,8 @@ const struct policy policy_weft = {
     .admit = weft_admit,
     .answered = weft_answered,
     .hope = weft_hope,
+    .eviction_ns = eviction_ns,
+    .arrived = arrived,
     .place_task = place_task,
     .waits = waits,
     .queued = queued,

@@ -61,6 +61,23 @@ static bool is_doubtful(const struct policy_input *input, const struct ready_fac
            (double)(job->deadline_ns - input->view->now_ns);
 }
 
+/* Whether @task waits at a worker, not for its turn but for a model that comes for it. */
+static bool is_loaded_for(const struct policy_input *input, const struct ready_facts *task)
+{
+    const struct weft_plan *plan = input->plan;
+    const struct workflow *graph = task->job->graph;
+    const struct workflow_task *kind = &graph->tasks[task->task];
+    if (plan->waits[graph->queue_first + task->task] || task->worker == WORKER_NONE) {
+        return false;
+    }
+    const struct row_cache *cache = view_cache(input->view, task->worker);
+    bool is_there = true;
+    for (uint32_t i = 0; i < kind->model_count && is_there; i++) {
+        is_there = model_set_has(&cache->resident, kind->models[i]);
+    }
+    return !is_there;
+}
+
 enum hope weft_hope(const struct policy_input *input, const struct ready_facts *task)
 {
     const int64_t now_ns = input->view->now_ns;
@@ -72,5 +89,6 @@ enum hope weft_hope(const struct policy_input *input, const struct ready_facts *
     if (is_worthless && (is_over || is_late(input, task))) {
         return HOPE_NONE;
     }
-    return is_over || is_doubtful(input, task) ? HOPE_LATE : HOPE_GOOD;
+    return (is_over || is_doubtful(input, task)) && !is_loaded_for(input, task) ? HOPE_LATE
+                                                                                : HOPE_GOOD;
 }

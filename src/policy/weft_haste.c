@@ -5,11 +5,6 @@
 #include "policy/weft_home.h"
 #include "policy/weft_options.h"
 
-/*
- * Haste where nothing is charged: not quite all, as the last units gain least and are missed most.
- */
-enum { FREE_HASTE_64THS = 60 };
-
 /* A batch whose whole time went by before it began; and a new one counts one part in so many. */
 enum { OFF_ONE = 1 << 20, OFF_WEIGHT = 64 };
 
@@ -64,9 +59,6 @@ static int64_t haste_64ths(const struct policy_input *input)
     const struct weft_state *state = input->state;
     const int64_t haste = compass_64ths(input->options[WEFT_HASTE]);
     const int64_t trouble = (int64_t)input->options[WEFT_TROUBLE];
-    if (input->view->fleet->prices.gpu == 0) {
-        return haste > 0 ? FREE_HASTE_64THS : 0;
-    }
     if (trouble == 0) {
         return haste;
     }

@@ -2,7 +2,7 @@
  * weft_haste.h - how much sooner than they must batches of home queues shall end.
  *
  * What is idle may as well be used: the more of it there is, the sooner a batch shall end, so that
- * there is time for what goes wrong. Where units have a price only part of the time is bought, and
+ * there is time for what goes wrong. As units have a price, only part of the time is bought, and
  * less of it the closer batches keep to their plans.
  */
 #ifndef POLICY_WEFT_HASTE_H

@@ -53,7 +53,8 @@ void weft_home_plan(struct arena *arena, const struct plan_input *input, struct 
         const struct workflow *workflow = catalogue->workflows[i];
         for (uint32_t task = 0; task < workflow->task_count; task++) {
             waits[workflow->queue_first + task] =
-                input->options[WEFT_GATHER] != 0 && !input->fleet->has_slots &&
+                input->options[WEFT_GATHER] != 0 && input->fleet->prices.gpu > 0 &&
+                !input->fleet->has_slots &&
                 has_shares(input->fleet, input->profile, workflow->tasks[task].run);
         }
     }

@@ -1,5 +1,5 @@
 /*
- * weft_home.h - how weft runs tasks that were measured with batches or shares of a device.
+ * weft_home.h - how weft runs tasks that were measured on shares of a device, if units cost.
  *
  * Such tasks wait in home queues, so that batches form from the whole cluster. Their configs are
  * those of esg's search: the cheapest that end in time, or sooner while devices are idle. What
@@ -18,6 +18,7 @@
 #ifndef POLICY_WEFT_HOME_H
 #define POLICY_WEFT_HOME_H
 
+#include "policy/demand.h"
 #include "policy/esg_plan.h"
 #include "policy/esg_warm.h"
 #include "policy/weft_learn.h"
@@ -33,9 +34,10 @@ struct weft_plan {
 /* What every node uses comes first: where no task waits, the rest is never touched. */
 struct weft_state {
     struct weft_links links;
-    int64_t idle_at_ns; /* When idle was found out. */
-    int64_t idle;       /* Units of devices that are free, of all, in 1024ths. */
-    int64_t off;        /* By which share of their time batches start off their plan, in 2^20ths. */
+    struct demand demand; /* Where memory is short: what is used again soon. */
+    int64_t idle_at_ns;   /* When idle was found out. */
+    int64_t idle;         /* Units of devices that are free, of all, in 1024ths. */
+    int64_t off; /* By which share of their time batches start off their plan, in 2^20ths. */
     uint32_t lost[WORKFLOWS_MAX]; /* Jobs given up since the last one that was completed. */
     struct weft_learn learn;
     struct esg_state esg;

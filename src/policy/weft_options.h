@@ -26,6 +26,9 @@ enum weft_option {
     WEFT_STRICT,
     WEFT_RESERVE,
     WEFT_STAY,
+    WEFT_KEEP,
+    WEFT_PARTS,
+    WEFT_PAYING,
 };
 
 #endif /* POLICY_WEFT_OPTIONS_H */

@@ -181,6 +181,44 @@ static void a_model_that_is_there_is_worth_its_load(void **state)
     cluster_deinit(&cluster);
 }
 
+/* Where a task goes whose model is nowhere: model 1 was there and used often, 2 seldom. */
+static uint32_t place_new(const char *policy)
+{
+    struct cluster cluster;
+    cluster_init(&cluster, 2, 1);
+    for (uint32_t model = 0; model < 3; model++) {
+        cluster_load(&cluster, model, LOAD_NS);
+        cluster_run(&cluster, model, 0, 1, RUN_NS);
+        cluster.profile->models[model].resident_bytes = 1 << 19;
+    }
+    (void)cluster_task(&cluster, 1);
+    cluster_seal(&cluster);
+    cluster_hold(&cluster, 0, 1);
+    cluster_hold(&cluster, 1, 2);
+    cluster_seat(&cluster, policy);
+    for (uint32_t i = 0; i < 20; i++) {
+        cluster.view.now_ns += RUN_NS;
+        policy_arrived(&cluster.seat, &cluster.job);
+    }
+    struct workflow_task *task = (struct workflow_task *)&cluster.graph->tasks[0];
+    task->run = 0;
+    task->models[0] = 0;
+    for (uint32_t i = 0; i < 4; i++) { /* Loads: the first is of no news, the others are rare. */
+        cluster.view.now_ns += RUN_NS;
+        (void)place(&cluster, 0, 0);
+    }
+    const uint32_t worker = place(&cluster, 0, 0);
+    cluster_deinit(&cluster);
+    return worker;
+}
+
+static void what_is_used_often_is_kept(void **state)
+{
+    (void)state;
+    assert_int_equal(place_new("weft:keep=0"), 0);
+    assert_int_equal(place_new("weft"), 1);
+}
+
 /* Only a few of many workers are looked at; one that alone holds the model is always among them. */
 static void the_only_holder_of_many_workers_is_found(void **state)
 {
@@ -423,6 +461,7 @@ int main(void)
         cmocka_unit_test(a_branch_makes_room_for_one_that_cannot_leave),
         cmocka_unit_test(a_faster_kind_of_device_is_worth_the_way),
         cmocka_unit_test(a_model_that_is_there_is_worth_its_load),
+        cmocka_unit_test(what_is_used_often_is_kept),
         cmocka_unit_test(the_only_holder_of_many_workers_is_found),
         cmocka_unit_test(a_slow_worker_gets_what_ends_first_there_all_the_same),
         cmocka_unit_test(a_task_stays_in_a_crowd),

@@ -2,7 +2,8 @@
  * weft's home queues: which tasks wait there, and where their batches run.
  *
  * Covers: src/policy/weft_home.c src/policy/weft_haste.c src/policy/weft_learn.c
- *         src/policy/weft_give_up.c src/policy/weft_copy.c
+ *         src/policy/weft_give_up.c src/policy/weft_copy.c src/policy/weft_batch.c
+ *         src/policy/paying.c
  */
 #include "home_fixture.h"
 #include "policy/weft_learn.h"
@@ -24,6 +25,7 @@ static int setup(void **state)
         (void)cluster_task(&cluster, model);
     }
     cluster_edge(&cluster, 0, 1, 5 * MS);
+    cluster.fleet->prices = (struct fleet_prices){.cpu = 0.05, .gpu = 1};
     cluster_seal(&cluster);
     return 0;
 }
@@ -71,6 +73,48 @@ static void tasks_with_shares_wait(void **state)
     assert_false(policy_waits(&cluster.seat, 0));
     cluster_seat(&cluster, "dispatch=weft");
     assert_true(policy_waits(&cluster.seat, 0));
+    cluster.fleet->prices.gpu = 0; /* There is nothing to save by the smallest share. */
+    cluster_seat(&cluster, "weft");
+    assert_false(policy_waits(&cluster.seat, 0));
+}
+
+/* The config of @items of the second task, which wait at worker 2. */
+static struct config config_there(const char *policy, uint32_t items)
+{
+    struct queue_facts queue = home_queue(&cluster, 1, items, 0, 900);
+    queue.worker = 2;
+    queue.gpu_free = 7;
+    cluster_seat(&cluster, policy);
+    const struct dispatch_answer answer = home_ask(&cluster, &queue);
+    assert_int_equal(answer.count, 1);
+    return answer.configs[0];
+}
+
+static void four_batches_share_a_device_that_costs_nothing(void **state)
+{
+    (void)state;
+    cluster.fleet->prices.gpu = 0;
+    assert_int_equal(config_there("weft", 1).gpu, 2);
+    assert_int_equal(config_there("weft:parts=7", 1).gpu, 1);
+    assert_int_equal(config_there("weft:parts=1", 1).gpu, 0);
+    cluster.fleet->workers[2].partitions = 5; /* It is shared already. */
+    assert_int_equal(config_there("weft", 1).gpu, 0);
+    cluster.fleet->workers[2].partitions = 0;
+    cluster.fleet->prices.gpu = 1; /* Where shares are not looked for, the device is not cut. */
+    assert_int_equal(config_there("weft:gather=0", 1).gpu, 0);
+}
+
+/* On two units an item takes 62 ms, and several take that each until four were measured. */
+static void a_batch_has_as_many_as_pay(void **state)
+{
+    (void)state;
+    cluster.fleet->prices.gpu = 0;
+    assert_int_equal(config_there("weft", 1).batch, 1);
+    assert_int_equal(config_there("weft", 4).batch, 1);
+    home_point(&cluster, 1, 4, 1, 2, 100);
+    assert_int_equal(config_there("weft", 2).batch, 2);
+    assert_int_equal(config_there("weft", 4).batch, 4);
+    assert_int_equal(config_there("weft:paying=0", 4).batch, 1);
 }
 
 static void a_full_worker_with_the_model_is_waited_for(void **state)
@@ -139,7 +183,6 @@ static void what_was_put_off_runs_where_much_is_idle(void **state)
 {
     (void)state;
     cluster_seat(&cluster, "weft");
-    cluster.fleet->prices.gpu = 1;
     struct queue_facts queue = home_queue(&cluster, 1, 1, 855, 900);
     assert_int_equal(home_ask(&cluster, &queue).configs[0].gpu, 7); /* As fast as it can. */
     queue.put_off = true;
@@ -177,6 +220,16 @@ static void the_busier_the_sooner_a_job_is_put_off(void **state)
     cluster.view.now_ns += MS;
     assert_int_equal(hope(60 + 630), HOPE_GOOD);
     assert_int_equal(hope(60 + 629), HOPE_LATE);
+}
+
+/* In the queue of a worker: not what waits for its model, whose load would end with it. */
+static void what_waits_for_its_model_is_not_put_off(void **state)
+{
+    (void)state;
+    cluster_seat(&cluster, "weft:gather=0");
+    assert_int_equal(hope(59), HOPE_LATE);
+    forget(0, 0);
+    assert_int_equal(hope(59), HOPE_GOOD);
 }
 
 /* How many models would be copied for a queue whose inputs travel for @ms. */
@@ -221,22 +274,21 @@ static void all_inputs_of_a_batch_count(void **state)
     assert_int_equal(answer.workers[0], 2);
 }
 
-/* Idle units are free where they have no price; where they have one, little is bought. */
+/* While plans hold nothing is bought, and with trouble=0 what is idle. */
 static void what_is_idle_is_used(void **state)
 {
     (void)state;
     const struct queue_facts queue = home_queue(&cluster, 1, 1, 0, 300);
     cluster_seat(&cluster, "weft");
-    assert_int_equal(home_ask(&cluster, &queue).configs[0].gpu, 7);
-    cluster.fleet->prices.gpu = 1;
     assert_int_equal(home_ask(&cluster, &queue).configs[0].gpu, 1);
-    cluster.fleet->prices.gpu = 0;
+    cluster_seat(&cluster, "weft:trouble=0");
+    assert_int_equal(home_ask(&cluster, &queue).configs[0].gpu, 7);
     for (uint32_t worker = 0; worker < 4; worker++) {
         occupy(worker, 1, 400);
     }
     cluster.view.now_ns += MS; /* It is not looked at anew for every task. */
     assert_int_equal(home_ask(&cluster, &queue).configs[0].gpu, 1);
-    cluster_seat(&cluster, "weft:haste=0");
+    cluster_seat(&cluster, "weft:haste=0:trouble=0");
     occupy(0, 7, 0);
     assert_int_equal(home_ask(&cluster, &queue).configs[0].gpu, 1);
 }
@@ -262,7 +314,6 @@ static void haste_is_bought_where_plans_fail(void **state)
 {
     (void)state;
     const struct queue_facts queue = home_queue(&cluster, 1, 1, 0, 300);
-    cluster.fleet->prices.gpu = 1;
     cluster_seat(&cluster, "weft:trouble=0");
     assert_int_equal(home_ask(&cluster, &queue).configs[0].gpu, 7);
     cluster_seat(&cluster, "weft");
@@ -276,7 +327,6 @@ static void little_trouble_buys_little(void **state)
 {
     (void)state;
     const struct queue_facts queue = home_queue(&cluster, 1, 1, 0, 150);
-    cluster.fleet->prices.gpu = 1;
     start_late("weft:trouble=16");
     assert_int_equal(home_ask(&cluster, &queue).configs[0].gpu, 1);
     start_late("weft:trouble=32");
@@ -486,6 +536,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(tasks_with_shares_wait, setup, teardown),
+        cmocka_unit_test_setup_teardown(
+            four_batches_share_a_device_that_costs_nothing, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_batch_has_as_many_as_pay, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_waits_for_its_model_is_not_put_off, setup, teardown),
         cmocka_unit_test_setup_teardown(
             a_full_worker_with_the_model_is_waited_for, setup, teardown),
         cmocka_unit_test_setup_teardown(a_load_into_free_memory_costs_nobody, setup, teardown),
