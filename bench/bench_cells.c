@@ -21,9 +21,9 @@ enum { JOBS_PER_NODE = 60, NODES_FIRST = 16 };
 
 /* What `weft serve` decides by, and what it could. */
 static const char *const policies[] = {
-    "place=compass:pool:keep=16,order=weft,dispatch=first-fit:gpu=4:paying,cache=compass", "weft",
+    "weft", "place=compass:pool:keep=16,order=weft,dispatch=first-fit:gpu=4:paying,cache=compass",
     "least-work"};
-static const char *const names[] = {"the server's", "weft", "least-work"};
+static const char *const names[] = {"weft", "compass", "least-work"};
 
 enum { POLICIES = sizeof(policies) / sizeof(policies[0]) };
 

@@ -439,7 +439,7 @@ const struct field scenario_fields[] = {
      .help = "how often workers tell the others of their load and of their cache",
      .left_out = "`10ms`, `100ms`"},
     {"policy", FIELD_PART(struct scenario, policy), .read = policy_read, .write = policy_write,
-     .fallback = "least-work", .form = POLICY_FORM,
+     .fallback = "weft", .form = POLICY_FORM,
      .help = "how decisions are made: [POLICIES](POLICIES.md)"},
     {"noise", FIELD_FRACTION(struct scenario, noise), .range = &share_range, .always = true,
      .help = "run times vary uniformly by this share up and down"},

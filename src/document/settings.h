@@ -16,13 +16,8 @@
 #include "document/tree.h"
 #include "policy/compose.h"
 
-/*
- * Plans with warm models in mind, and evicts what is needed last. Tasks of old jobs come before
- * those of new ones, which would otherwise begin jobs before others are ended; batches are made
- * where they pay.
- */
-#define SETTINGS_POLICY_DEFAULT                                                                    \
-    "place=compass:pool:keep=16,order=weft,dispatch=first-fit:gpu=4:paying,cache=compass"
+/* Looks at links, models, queues and deadlines; docs/POLICIES.md has the rule. */
+#define SETTINGS_POLICY_DEFAULT "weft"
 
 enum { SETTINGS_MEMBERS_MAX = 256 };
 

@@ -206,7 +206,7 @@ static bool plain_role(struct scenario *scenario, uint32_t index)
     return length > 0 && set_policy(scenario, text);
 }
 
-/* The settings of a run, each to what is meant if a document says nothing. */
+/* The settings of a run, each to what is meant if a document says nothing; and a simple policy. */
 static bool plain_setting(struct scenario *scenario, uint32_t index)
 {
     const struct scenario before = *scenario;

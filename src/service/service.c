@@ -426,7 +426,8 @@ static void run(struct service *service)
 void service_admit(struct policy_set *policies)
 {
     struct policy_set alone;
-    if (policies->roles[ROLE_ADMIT].policy == NULL) {
+    const struct policy *admits = policies->roles[ROLE_ADMIT].policy;
+    if (admits == NULL || (admits->admits_all && policies->is_single)) {
         policy_set_single(&policy_deadline, &alone);
         policies->roles[ROLE_ADMIT] = alone.roles[ROLE_ADMIT];
     }

@@ -103,7 +103,10 @@ struct service_result {
 /* Whether a shell takes @text as it is. */
 bool service_is_plain(const char *text);
 
-/* Refuse what cannot be in time, unless @policies has an opinion of its own. */
+/*
+ * Refuse what cannot be in time, unless @policies has an opinion of its own. A single policy that
+ * refuses nothing has none.
+ */
 void service_admit(struct policy_set *policies);
 
 /* Refuse nothing that could be run, whatever @policies says. */

@@ -36,6 +36,9 @@ static void a_role_leaves_the_other_roles_of_its_policy_alone(void **state)
     assert_int_equal(policy_set_parse("order=fifo", &set, NULL), WEFT_OK);
     assert_ptr_equal(set.roles[ROLE_ORDER].policy, &policy_fifo);
     assert_ptr_equal(set.roles[ROLE_PLACE].policy, NULL);
+    assert_false(set.is_single);
+    assert_int_equal(policy_set_parse("fifo", &set, NULL), WEFT_OK);
+    assert_true(set.is_single);
 }
 
 static void options_have_defaults_and_take_numbers(void **state)

@@ -42,7 +42,7 @@ static void what_is_not_said_has_a_default(ATTR_UNUSED void **state)
     assert_int_equal(scenario->arrivals.kind, ARRIVALS_POISSON);
     assert_true(scenario->arrivals.rate_per_s == 2);
     assert_true(scenario->arrivals.mix[0] == 1 && scenario->arrivals.mix[1] == 1);
-    assert_string_equal(scenario->policy, "least-work");
+    assert_string_equal(scenario->policy, "weft");
     assert_int_equal(scenario->rows.load_ns, 10000000);
     assert_int_equal(scenario->rows.cache_ns, 100000000);
     assert_true(scenario->noise == 0);
