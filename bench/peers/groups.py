@@ -175,6 +175,10 @@ class Requests:
     def first(self):
         return next(iter(self.kinds.values()))
 
+    def first_patient(self):
+        """What a server is asked for first: late by a cold start, it would be careful for long."""
+        return next(iter(self.patient().values()))
+
 
 def best_hits(names, room):
     """The largest share of requests that find their model, with the future known (Belady).

@@ -80,7 +80,7 @@ class Run:
         more = ("--trace", alone.trace) if alone else ()
         server = Server(self.place, arm, self.log(arm), more)
         self.servers.append(server)
-        server.wait(requests.first())
+        server.wait(requests.first_patient())
         for name, request in requests.patient().items():
             answer = good_answer(server, name, request)
             found = load.difference(expected.setdefault(name, answer), answer)
@@ -194,11 +194,15 @@ class Run:
         server.tree.pause()
         return found
 
-    def cycle(self, number):
-        """Every server gets every load once; who begins changes from cycle to cycle."""
+    def cycle(self, number, is_alone=False):
+        """Every server gets every load once; who begins changes from cycle to cycle.
+
+        Alone, only those that are predicted do.
+        """
         for case in self.group.cases:
-            first = number % max(len(self.servers), 1)
-            for server in self.servers[first:] + self.servers[:first]:
+            turns = [one for one in self.servers if one.arm in self.rehearsed or not is_alone]
+            first = number % max(len(turns), 1)
+            for server in turns[first:] + turns[:first]:
                 if case.binary and server.arm.peer not in groups.SPEAK_BINARY:
                     continue
                 try:
@@ -207,6 +211,7 @@ class Run:
                     self.give_up(server, error)
                 else:
                     say(describe(row))
+                    row["is_alone"] = is_alone
                     yield row
         self.predict(number)
 

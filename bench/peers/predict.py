@@ -5,8 +5,9 @@ and at half of what it can do, with other arrivals than those of the runs, then 
 after another, and after every slice for a moment. From the trace of that, works.py finds what
 tasks take in this process: processes of the same program differ by a tenth, and at half load little
 shows what busy processors do to each other, and what the clients take of them. The pace of the
-machine is that of the rehearsals of the same cycle, from a moment that is drawn. What HTTP and the
-client took is added. The simulated server is warmed up as the real one was.
+machine is that of the rehearsals of the same cycle and of the two before, from a moment that is
+drawn. What HTTP and the client took is added. The simulated server is warmed up as the real one
+was.
 """
 
 import copy
@@ -30,6 +31,7 @@ REHEARSAL_PARTS, REHEARSAL_SEED = (0.8, 0.5), 77
 CLIENTS = 4
 CALM_CORES = 0.2  # What other processes may take beside a rehearsal.
 FACTORS_MAX = 4096  # Of a pace.
+PACE_CYCLES = 3  # Whose rehearsals give the pace: one has few seconds of them, mostly chance.
 REST_S = 10.0  # Between what warms a simulated server up and what counts.
 TASK = r"(?m)^(  (\w+): *(?:\{|\n    ))(?:model|function): ([^,}\n]+)"
 PIECES = {"ocr": "lines", "speech": "segments"}  # The output that has one entry for each.
@@ -323,6 +325,10 @@ class Rehearsed:
         last = part.first + len(part.names) - 1
         return self.seen.arrived_ns[part.first] / 1e9, self.seen.arrived_ns[last] / 1e9
 
+    def spans_s(self, cycle):
+        """When the machine had the pace of @cycle, as far as rehearsals saw it."""
+        return [self.span_s(part) for part in self.parts if part.cycle > cycle - PACE_CYCLES]
+
     def tell_apart(self, measured, device):
         """The work of each sample, and the pace; @measured then has the rest."""
         jobs, loads = [], {}
@@ -346,7 +352,7 @@ class Rehearsed:
         path = folder / "measured.profile.json"
         path.write_text(json.dumps(measured, indent=1), encoding="utf-8")
         memory = f"{workers * content.MB_FOR_FOUR}MB" if arm.work == "four" else machine_memory()
-        factors = pace.factors(self.span_s(part) for part in self.parts if part.cycle == cycle)
+        factors = pace.factors(self.spans_s(cycle))
         scenario = {
             "scenario": f"predicted-{arm.work}",
             "cluster": {"machines": {

@@ -9,6 +9,7 @@ under build/peers, starts the servers of a group, and measures them in turn, cyc
 tables, and keeps every figure in build/peers/figures.json. Ctrl-C ends it and prints what there is.
 
   --cycles N            how often every server gets every load; default 5
+  --more N              cycles after that with Weft alone, to be predicted; default 0
   --seconds N           length of a slice of an open loop; default 8
   --requests N          longer where fewer requests than that would come, up to 40 s; default 0
   --closed-seconds N    length of a slice of a closed loop; default 2
@@ -59,6 +60,7 @@ def parse(arguments):
     )  # fmt: skip
     parser.add_argument("--help", "-h", action="store_true")
     parser.add_argument("--cycles", type=int, default=5)
+    parser.add_argument("--more", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=8)
     parser.add_argument("--requests", type=int, default=0)
     parser.add_argument("--quick", action="store_true")
@@ -114,6 +116,7 @@ def machine():
 def command_line(options):
     words = ["python3 bench/peers/run.py", *options.group]
     words += ["--quick"] if options.quick else [f"--cycles {options.cycles}"]
+    words += [f"--more {options.more}"] if options.more else []
     words += [f"--requests {options.requests}"] if options.requests else []
     words += [f"--only {options.only}"] if options.only else []
     words += [f"--without '{name}'" for name in options.without]
@@ -154,9 +157,10 @@ class Study:
         if commit not in known:
             self.found["facts"]["commit"] = f"{known}, {commit}"
 
-    def cycles(self, group):
-        """The numbers of its cycles so far."""
-        return {row["cycle"] for row in self.found["rows"] if row["group"] == group.name}
+    def cycles(self, group, rows=None):
+        """The numbers of its cycles so far, or of those that have some of @rows."""
+        rows = self.found["rows"] if rows is None else rows
+        return {row["cycle"] for row in rows if row["group"] == group.name}
 
     def save(self):
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -168,7 +172,8 @@ class Study:
         facts = {
             **self.found["facts"],
             "others": figures.spread(figures.of(rows, "others_cores")),
-            "cycles": figures.ends([len(self.cycles(group)) for group in shown]),
+            "cycles": figures.ends([len(self.cycles(group, tables.compared(rows)))
+                                    for group in shown]),
         }
         return tables.page_text(facts, shown, rows, missing, notes())
 
@@ -187,8 +192,9 @@ def run_group(place, group, options, study):
                 run.find_capacity()
             capacity[group.name] = run.capacity
         first = max(study.cycles(group), default=-1) + 1
-        for number in range(first, first + options.cycles):
-            for row in run.cycle(number):
+        alone = first + options.cycles
+        for number in range(first, alone + options.more):
+            for row in run.cycle(number, is_alone=number >= alone):
                 study.found["rows"].append(row)
                 study.save()
             study.save()  # With predictions.

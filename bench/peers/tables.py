@@ -110,19 +110,24 @@ def group_text(group, rows, missing):
 
 
 PREDICTION_HEAD = [
-    "work", "load", "mean, ms", "predicted, ms", "predicted / served", "p99, ms", "predicted, ms",
-    "predicted / served",
+    "work", "load", "cycles", "mean, ms", "predicted, ms", "predicted / served", "p99, ms",
+    "predicted, ms", "predicted / served",
 ]  # fmt: skip
 
 
 def prediction_cells(rows):
-    cells = []
+    cells = [str(len(rows))]
     for key in ("mean_ms", "p99_ms"):
         pairs = [(row[f"predicted_{key}"], row[key]) for row in rows if row.get(key)]
         cells += [figures.median([served for _, served in pairs]),
                   figures.median([expected for expected, _ in pairs]),
                   figures.spread([expected / served for expected, served in pairs])]  # fmt: skip
     return cells
+
+
+def compared(rows):
+    """Those of cycles in which all servers had their turn."""
+    return [row for row in rows if not row.get("is_alone")]
 
 
 def prediction_text(groups, rows):
@@ -227,15 +232,17 @@ def page_text(facts, groups, rows, missing, notes=""):
     text += "".join(wrap(part.format(**facts)) + "\n\n" for part in HOW)
     text += versions_text(facts["triton"]) + "\n"
     text += page.BEGIN.format("notes") + notes + page.END + "\n\n"
-    text += losses_text(groups, rows) + "\n"
-    text += "\n".join(group_text(group, rows, missing.get(group.name, {})) for group in groups)
+    both = compared(rows)
+    text += losses_text(groups, both) + "\n"
+    text += "\n".join(group_text(group, both, missing.get(group.name, {})) for group in groups)
     predicted = prediction_text(groups, rows)
     if predicted:
         text += "\n## Predicted by the simulator\n\n"
         text += wrap("On the same arrivals, from models that Weft measured alone and rehearsals "
                      "of the same process at parts of its capacity, with other arrivals, before "
                      "the first cycle and for a moment after every slice so far. The pace of the "
-                     "machine is that of the rehearsals of the same cycle. What HTTP and the "
-                     "client took there is added.")  # fmt: skip
+                     "machine is that of the rehearsals of the same cycle and of the two before. "
+                     "What HTTP and the client took there is added. In some cycles only Weft had "
+                     "its turn; the tables above are without them.")  # fmt: skip
         text += f"\n\n{predicted}"
     return text

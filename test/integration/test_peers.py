@@ -1,7 +1,7 @@
 """bench/peers: figures and tables as they should be, and Weft measured by it once.
 
 Covers: bench/peers/figures.py, bench/peers/groups.py, bench/peers/load.py, bench/peers/tables.py,
-bench/peers/run.py, bench/peers/works.py
+bench/peers/measure.py, bench/peers/predict.py, bench/peers/run.py, bench/peers/works.py
 """
 
 import json
@@ -24,6 +24,7 @@ import figures  # noqa: E402
 import groups  # noqa: E402
 import install  # noqa: E402
 import load  # noqa: E402
+import measure  # noqa: E402
 import predict  # noqa: E402
 import tables  # noqa: E402
 import works  # noqa: E402
@@ -145,8 +146,18 @@ class TablesTest(unittest.TestCase):
         rows = [{**one, "predicted_mean_ms": 0.9 * one["mean_ms"],
                  "predicted_p99_ms": 2.2 * one["mean_ms"]} for one in ROWS]  # fmt: skip
         line = tables.prediction_text([GROUP], rows).splitlines()[2]
-        self.assertIn("| 20.0 | 18.0 | 0.900 (0.900 to 0.900) | 40.0 | 44.0 | 1.10 ", line)
+        self.assertIn("| 3 | 20.0 | 18.0 | 0.900 (0.900 to 0.900) | 40.0 | 44.0 | 1.10 ", line)
         self.assertEqual(tables.prediction_text([GROUP], ROWS), "")
+
+    def test_cycles_of_weft_alone_are_predicted_and_not_compared(self):
+        more = {"predicted_mean_ms": 9.0, "predicted_p99_ms": 9.0}
+        rows = [*ROWS, row("Weft", 3, 90, is_alone=True, **more)]
+        self.assertEqual(tables.compared(rows), ROWS)
+        facts = dict.fromkeys(("date", "machine", "commit", "others", "cycles", "command",
+                               "triton", "runtime"), "")  # fmt: skip
+        text = tables.page_text(facts, [GROUP], rows, {})
+        self.assertIn("| Weft | 20.0 / 10.0 |", text)
+        self.assertIn("| A few | half | 1 | 90.0 | 9.00 |", text)
 
     def test_what_others_do_better_is_said(self):
         better = [row("Triton", cycle, 5) for cycle in range(3)]
@@ -336,8 +347,49 @@ class WarmingTest(unittest.TestCase):
         self.assertEqual(times[8:], [2 * rest_s + 0.5, 2 * rest_s + 1.5])
 
 
+    def test_the_pace_is_that_of_three_cycles(self):
+        rehearsed = predict.Rehearsed.__new__(predict.Rehearsed)
+        rehearsed.parts = [predict.Part(cycle, 0, [], True, []) for cycle in (-1, 0, 1, 1, 2, 3)]
+        rehearsed.span_s = lambda part: part.cycle
+        found = [rehearsed.spans_s(cycle) for cycle in (-1, 0, 3)]
+        self.assertEqual(found[0][0], -1)
+        self.assertEqual(found[1][:2], [-1, 0])
+        self.assertEqual(found[2], [1, 1, 2, 3])
+
+
+class TurnsTest(unittest.TestCase):
+    def test_weft_alone_gets_the_last_cycles(self):
+        run = measure.Run(None, GROUP, None)
+        run.servers = [unittest.mock.Mock(arm=arm) for arm in GROUP.arms]
+        run.rehearsed = {GROUP.arms[0]: unittest.mock.Mock()}
+
+        def slice_of(server, case, cycle):
+            return {**row(server.arm.label, cycle, 1), "answered": 1, "requests": 1,
+                    "others_cores": 0.0}  # fmt: skip
+
+        with unittest.mock.patch.object(run, "slice", slice_of), \
+                unittest.mock.patch.object(run, "predict"):
+            turns = [[one["arm"] for one in run.cycle(number, number > 1)] for number in (1, 2)]
+            [last] = run.cycle(2, is_alone=True)
+        self.assertEqual(turns, [["Triton", "Ray Serve", "Weft"], ["Weft"]])
+        self.assertTrue(last["is_alone"])
+
+
 class DeadlinesTest(unittest.TestCase):
     """Admission learns by workflow, and remembers."""
+
+    def test_a_cold_server_is_asked_without_a_deadline(self):
+        arm = Arm("weft", "picture", deadline_ms=9)
+        requests = groups.Requests.__new__(groups.Requests)
+        requests.arm, requests.kinds = arm, {"a.png": load.Request("/", b"", {"x-slo-ms": "9"})}
+        run = measure.Run(unittest.mock.MagicMock(), GROUP._replace(cases=groups.CLOSED), None)
+        with unittest.mock.patch.object(measure, "Server") as server, \
+                unittest.mock.patch.object(groups, "Requests", return_value=requests), \
+                unittest.mock.patch.object(measure, "good_answer", return_value={}), \
+                unittest.mock.patch.object(run, "warm"):
+            run.start_one(arm, {})
+        [asked] = server.return_value.wait.call_args.args
+        self.assertEqual(asked.headers, {"x-slo-ms": "60000"})
 
     def test_samples_of_a_server_that_refuses_are_one_workflow(self):
         names = ["a.png", "b.png"]
