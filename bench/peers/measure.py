@@ -60,8 +60,7 @@ class Run:
     def __init__(self, place, group, options):
         self.place, self.group, self.options = place, group, options
         self.servers, self.requests, self.rehearsed, self.missing = [], {}, {}, {}
-        self.asked = []  # Slices without a prediction yet: row, arm, times, names.
-        self.past = {}  # Arrivals of slices with a prediction, by arm.
+        self.asked = []  # Slices without a prediction yet: row, arm, arrivals.
         self.capacity = None
 
     def log(self, arm):
@@ -146,6 +145,7 @@ class Run:
         names = requests.names(len(times), seed)
         asked = [requests.kinds[name] for name in names]
         patience_s = group.deadline_ms / 1000 if group.deadline_ms else PATIENCE_S
+        past = self.rehearsed[arm].past(group.deadline_ms) if arm in self.rehearsed else ()
         counters = cache_counters(server)
         with processes.Meter(server) as meter:
             answers = load.open_loop(server.port, times, asked, patience_s)
@@ -156,21 +156,16 @@ class Run:
             found["goodput"] = found["in_time_share"] * len(times) / seconds / self.capacity
         found |= cache_figures(counters, cache_counters(server), names)
         if arm in self.rehearsed:
-            self.asked.append((found, arm, times, names))
+            asked = [predict.simple_of(requests, name) for name in names]
+            rows = groups.ZOO_ROWS if arm.work in ("all", "four") else 1
+            self.asked.append((found, arm, predict.Arrivals(times, asked, rows, *past)))
         return meter, found
 
     def predict(self, cycle):
         """Add to the slices of @cycle what the simulator expects of their requests."""
         models = {arm: rehearsed.model(cycle) for arm, rehearsed in self.rehearsed.items()}
-        for found, arm, times, names in self.asked:
-            is_zoo = arm.work in ("all", "four")
-            asked = [predict.simple_of(self.requests[arm], name) for name in names]
-            arrivals = predict.Arrivals(times, asked, groups.ZOO_ROWS if is_zoo else 1)
-            past = self.past.setdefault(arm, [])
-            found |= predict.predict(
-                self.place, models[arm], past, arrivals, self.group.deadline_ms
-            )
-            past.append(arrivals)
+        for found, arm, arrivals in self.asked:
+            found |= predict.predict(self.place, models[arm], arrivals, self.group.deadline_ms)
             if found.get("predicted_mean_ms"):
                 say(f"{found['case']}: {found['arm']}: mean {found['mean_ms']:.1f}, predicted "
                     f"{found['predicted_mean_ms']:.1f}")  # fmt: skip

@@ -7,10 +7,11 @@ tasks take in this process: processes of the same program differ by a tenth, and
 shows what busy processors do to each other, and what the clients take of them. The pace of the
 machine is that of the rehearsals of the same cycle and of the two before, from a moment that is
 drawn. What HTTP and the client took is added. The simulated server is warmed up as the real one
-was.
+was; where there are deadlines, it goes through all that the real one did.
 """
 
 import copy
+import itertools
 import json
 import pathlib
 import random
@@ -32,6 +33,7 @@ CLIENTS = 4
 CALM_CORES = 0.2  # What other processes may take beside a rehearsal.
 FACTORS_MAX = 4096  # Of a pace.
 PACE_CYCLES = 3  # Whose rehearsals give the pace: one has few seconds of them, mostly chance.
+MORE_SEEDS = 4  # Where only those count that are like the server.
 REST_S = 10.0  # Between what warms a simulated server up and what counts.
 TASK = r"(?m)^(  (\w+): *(?:\{|\n    ))(?:model|function): ([^,}\n]+)"
 PIECES = {"ocr": "lines", "speech": "segments"}  # The output that has one entry for each.
@@ -329,6 +331,19 @@ class Rehearsed:
         """When the machine had the pace of @cycle, as far as rehearsals saw it."""
         return [self.span_s(part) for part in self.parts if part.cycle > cycle - PACE_CYCLES]
 
+    def past(self, deadline_ms):
+        """What the server was asked for, at its times but for long rests, and the lateness of that.
+
+        Only admission remembers it.
+        """
+        if not deadline_ms:
+            return [], 0.0
+        self.catch_up()
+        name, times = simple(self.server.arm.work), sorted(self.seen.asked_ns)
+        gaps = [min((now - last) / 1e9, REST_S) for last, now in zip(times[:1] + times, times)]
+        asked = [(at_s, name) for at_s in itertools.accumulate(gaps)]
+        return asked, self.seen.lateness.left()
+
     def tell_apart(self, measured, device):
         """The work of each sample, and the pace; @measured then has the rest."""
         jobs, loads = [], {}
@@ -376,39 +391,45 @@ class Arrivals(typing.NamedTuple):
     times: list  # In seconds.
     names: list  # Of workflows.
     items: int  # Of each.
+    before: list = []  # When, in seconds, and what the server was asked for until then.
+    lateness: float = 0.0  # Of that.
+
+
+class Simulated(typing.NamedTuple):
+    latencies_ms: list  # Of the jobs that were answered, as clients see them.
+    lateness: float  # Before them.
 
 
 def simulate(place, model, seed, since_s):
-    """Latencies of the jobs that came after @since_s and were answered, as clients see them."""
+    """What became of the jobs that came after @since_s."""
     trace = model.folder / "simulated.jsonl"
     command = [place.weft, "sim", model.folder / "scenario.json", "--json", "--brief"]
     command += ["--seed", str(seed), "--trace", trace]
     done = subprocess.run(command, capture_output=True, text=True, timeout=SIM_S)
     if done.returncode != 0:
         raise servers.Missing(servers.install.last_line(done.stderr))
-    chance = random.Random(seed)
-    with open(trace, encoding="utf-8") as lines:
-        records = [one for one in answered(lines)
-                   if one["at_ns"] - one["latency_ns"] >= 1e9 * since_s]  # fmt: skip
-    return [one["latency_ns"] / 1e6 + chance.choice(model.outside_ms) for one in records]
+    chance, lateness = random.Random(seed), works.Lateness()
+    lines = trace.read_text(encoding="utf-8").splitlines()
+    for line in lines:
+        record = json.loads(line)
+        if record["at_ns"] >= 1e9 * since_s:
+            break
+        lateness.add(record)
+    records = [one for one in answered(lines)
+               if one["at_ns"] - one["latency_ns"] >= 1e9 * since_s]  # fmt: skip
+    latencies_ms = [one["latency_ns"] / 1e6 + chance.choice(model.outside_ms) for one in records]
+    return Simulated(latencies_ms, lateness.left())
 
 
-def after(asked, arrivals):
-    """When to ask for @arrivals after what is @asked for, and a rest."""
-    start_s = asked[-1][0] + 2 * REST_S
-    return [(start_s + at, name) for at, name in zip(arrivals.times, arrivals.names)]
-
-
-def predict(place, model, past, arrivals, deadline_ms):
+def predict(place, model, arrivals, deadline_ms):
     """Mean and p99 that the simulator gives for @arrivals: medians over some seeds.
 
-    With deadlines, @past slices of the server come first: admission remembers who was late.
+    With deadlines all comes first that the server was asked for: admission learns of it. Whether any
+    of that was late is chance, so of more seeds those count that are then most like the server.
     """
-    asked = list(model.warm)
-    for one in past if deadline_ms else ():
-        asked += after(asked, one)
-    start_s = asked[-1][0] + 2 * REST_S
-    asked += after(asked, arrivals)
+    warm = arrivals.before if deadline_ms else model.warm
+    start_s = warm[-1][0] + 2 * REST_S
+    asked = warm + [(start_s + at, name) for at, name in zip(arrivals.times, arrivals.names)]
     rows = [f"{1000 * at:.6f},{name},{arrivals.items}" for at, name in asked]
     (model.folder / "trace.csv").write_text("\n".join(["t_ms,workflow,items", *rows, ""]), "ascii")
     described = {"kind": "trace", "trace": "trace.csv"}
@@ -417,11 +438,12 @@ def predict(place, model, past, arrivals, deadline_ms):
     path = model.folder / "scenario.json"
     path.write_text(json.dumps({**model.scenario, "arrivals": described}, indent=1), "utf-8")
     try:
-        seeds = range(1, model.seeds + 1)
-        runs = [simulate(place, model, seed, start_s - REST_S) for seed in seeds]
+        seeds = range(1, model.seeds * (MORE_SEEDS if deadline_ms else 1) + 1)
+        found = [simulate(place, model, seed, start_s - REST_S) for seed in seeds]
     except servers.Missing as error:
         return {"prediction": str(error)}
-    runs = [run for run in runs if run]
+    found.sort(key=lambda one: abs(one.lateness - arrivals.lateness))
+    runs = [one.latencies_ms for one in found[:model.seeds] if one.latencies_ms]
     if not runs:
         return {"prediction": "no job was answered"}
     return {

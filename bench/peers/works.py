@@ -28,6 +28,9 @@ SPREAD = 0.15  # By how much the interference of one task may differ from that o
 ALIKE_S = 10  # Interference is sought within so many seconds: machines become slower and faster.
 PACE_S = 0.02  # The shortest piece of a pace; others are as long as a few runs.
 PACE_RUNS = 4
+LATE = ("deadline exceeded", "cancelled")  # Why jobs with a deadline end without an answer.
+LATE_S = 1.0
+FADE_JOBS = 512  # As admission forgets.
 
 
 class Run(typing.NamedTuple):
@@ -71,6 +74,27 @@ class Busy:
                 (self.crowded_ns - begun[2]) / took_ns)  # fmt: skip
 
 
+class Lateness:
+    """How much reason admission has had to be careful: by jobs that were late, until they fade.
+
+    Those of one moment count as one, because admission learns of them but once.
+    """
+
+    def __init__(self):
+        self.arrived, self.late = 0, []  # When each was late, and how many had arrived by then.
+
+    def add(self, record):
+        if record["kind"] == "arrived":
+            self.arrived += 1
+        elif record["kind"] == "answered" and record.get("reason") in LATE:
+            last_ns = self.late[-1][0] if self.late else -math.inf
+            if record["at_ns"] > last_ns + 1e9 * LATE_S:
+                self.late.append((record["at_ns"], self.arrived))
+
+    def left(self):
+        return sum(math.exp((arrived - self.arrived) / FADE_JOBS) for _, arrived in self.late)
+
+
 class Trace:
     """What a trace says of runs and loads; @models has the model of each task."""
 
@@ -79,6 +103,7 @@ class Trace:
         self.jobs, self.arrived_ns = {}, []  # Runs of each job, in the order of arrival.
         self.loads = []  # When each ended, its model, and its milliseconds.
         self.begun, self.fresh = {}, set()
+        self.lateness, self.asked_ns = Lateness(), []  # When jobs arrived or were refused.
         self.take(lines)
 
     def take(self, lines):
@@ -88,6 +113,9 @@ class Trace:
 
     def add(self, record):
         kind, at_ns, worker = record["kind"], record["at_ns"], record.get("worker")
+        self.lateness.add(record)
+        if kind in ("arrived", "refused"):
+            self.asked_ns.append(at_ns)
         if kind == "arrived":
             self.jobs[record["job"]] = []
             self.arrived_ns.append(at_ns)

@@ -400,8 +400,8 @@ class DeadlinesTest(unittest.TestCase):
         by_sample = {"a.png": {"see": 1.0, "read": 0.5}, "b.png": {"see": 2.0}}
         self.assertEqual(predict.on_average(by_sample), {"see": 1.5, "read": 0.75})
 
-    def test_past_slices_come_before_the_one_in_question(self):
-        past, now = (predict.Arrivals([0.5], [name], 1) for name in ("before", "now"))
+    def test_all_that_was_asked_comes_before_the_slice_in_question(self):
+        now = predict.Arrivals([0.5], ["now"], 1, [(0.0, "before"), (1.0, "before")])
         written = {}
         with tempfile.TemporaryDirectory() as folder:
             model = predict.Model({}, pathlib.Path(folder), [0.0], 1, [(1.0, "warm")])
@@ -410,14 +410,47 @@ class DeadlinesTest(unittest.TestCase):
                 lines = (model.folder / "trace.csv").read_text("ascii").splitlines()[1:]
                 written["rows"] = [line.split(",") for line in lines]
                 written["since_ms"] = 1000 * since_s
-                return [2.0]
+                return predict.Simulated([2.0], 0.0)
 
             with unittest.mock.patch.object(predict, "simulate", simulate):
-                for deadline_ms, expected in ((9, ["warm", "before", "now"]), (0, ["warm", "now"])):
-                    predict.predict(None, model, [past], now, deadline_ms)
-                    self.assertEqual([row[1] for row in written["rows"]], expected)
+                for deadline_ms, first in ((9, ["before", "before"]), (0, ["warm"])):
+                    predict.predict(None, model, now, deadline_ms)
+                    self.assertEqual([row[1] for row in written["rows"]], [*first, "now"])
                     times = [float(row[0]) for row in written["rows"]]
                     self.assertTrue(times[-2] < written["since_ms"] < times[-1])
+
+    def test_seeds_count_in_which_as_many_were_late(self):
+        late = predict.Arrivals([0.5], ["now"], 1, [(0.0, "before")], lateness=0.9)
+        with tempfile.TemporaryDirectory() as folder:
+            model = predict.Model({}, pathlib.Path(folder), [0.0], 1, [(1.0, "warm")])
+            found = [predict.Simulated([9.0], 0.0)] * (predict.MORE_SEEDS - 1)
+            found.insert(1, predict.Simulated([4.0], 1.0))
+            with unittest.mock.patch.object(predict, "simulate", side_effect=found):
+                self.assertEqual(predict.predict(None, model, late, 9)["predicted_mean_ms"], 4.0)
+
+    def test_late_jobs_of_one_moment_count_once_and_fade(self):
+        def ended(at_s, reason):
+            return {"kind": "answered", "at_ns": at_s * 1e9, "latency_ns": 1e9, "reason": reason}
+
+        trace = works.Trace([], 2, {})
+        for record in (ended(1, "deadline exceeded"), ended(1.5, "cancelled"), ended(9, "crashed")):
+            trace.add(record)
+        self.assertEqual(trace.lateness.left(), 1.0)
+        for number in range(works.FADE_JOBS):
+            trace.add({"kind": "arrived", "at_ns": 10e9 + number, "job": str(number)})
+        trace.add({"kind": "refused", "at_ns": 11e9})
+        self.assertAlmostEqual(trace.lateness.left(), 0.3679, places=4)
+        self.assertEqual(len(trace.asked_ns), works.FADE_JOBS + 1)
+
+    def test_long_rests_of_a_server_are_short_in_its_past(self):
+        rehearsed = predict.Rehearsed.__new__(predict.Rehearsed)
+        rehearsed.server = unittest.mock.Mock(arm=Arm("weft", "picture"))
+        rehearsed.seen = works.Trace([], 2, {})
+        rehearsed.seen.asked_ns = [5e9, 6e9, 1000e9]
+        with unittest.mock.patch.object(rehearsed, "catch_up", create=True):
+            asked, lateness = rehearsed.past(9)
+        self.assertEqual(asked, [(0, "picture"), (1, "picture"), (1 + predict.REST_S, "picture")])
+        self.assertEqual((lateness, rehearsed.past(0)), (0, ([], 0.0)))
 
 
 class WeftTest(unittest.TestCase):
