@@ -43,6 +43,7 @@
 #include "policy/weft_copy.h"
 #include "policy/weft_give_up.h"
 #include "policy/weft_home.h"
+#include "policy/weft_keep.h"
 #include "policy/weft_options.h"
 #include "policy/weighed.h"
 
@@ -130,6 +131,7 @@ static const void *plan(struct arena *arena, const struct plan_input *input)
     }
     plan->path_ns = path_ns;
     plan->ranks_ns = ranks_ns;
+    plan->is_short = weft_keep_plan(input);
     weft_home_plan(arena, input, plan);
     return plan;
 }
@@ -431,46 +433,6 @@ static bool stays(struct hop *hop)
     return leave_ns(hop, facts->task, hop->bytes) >= run_ns / 16 && is_crowded(hop, wait_ns);
 }
 
-/* A job has come: what it needs will be needed. */
-static void arrived(const struct policy_input *input, const struct job_facts *job)
-{
-    if (input->options[WEFT_KEEP] > 0) {
-        demand_note_job(&state_of(input)->demand, job->graph, input->view->now_ns);
-    }
-}
-
-/* As scores have it where no queue is long. */
-static int64_t eviction_ns(
-    const struct policy_input *input, const struct workflow_task *kind, uint32_t worker,
-    int64_t absent_ns)
-{
-    const struct compass_prices prices = {
-        .eviction_64ths = compass_64ths(input->options[WEFT_EVICTION]),
-        .keep_64ths = compass_64ths(input->options[WEFT_KEEP]),
-    };
-    const struct compass_task task = {
-        .input = input, .demand = &state_of(input)->demand, .kind = kind};
-    return compass_eviction_at_ns(&prices, &task, worker, absent_ns);
-}
-
-/* The task goes to @worker: loads that make other models leave count. */
-static void note_loads(const struct hop *hop, uint32_t worker)
-{
-    const struct policy_input *input = hop->input;
-    const struct workflow_task *kind = hop->task.kind;
-    uint64_t room_bytes = view_cache(input->view, worker)->free_bytes;
-    for (uint32_t i = 0; i < kind->model_count && input->options[WEFT_KEEP] > 0; i++) {
-        const uint64_t bytes = hop->task.bytes[i];
-        if (view_holds_model(input->view, worker, kind->models[i])) {
-            continue;
-        }
-        if (bytes > room_bytes) {
-            demand_note_load(&state_of(input)->demand, input->view->now_ns);
-        }
-        room_bytes -= min_u64(bytes, room_bytes);
-    }
-}
-
 static uint32_t place_task(const struct policy_input *input, const struct task_facts *facts)
 {
     const struct view *view = input->view;
@@ -511,7 +473,9 @@ static uint32_t place_task(const struct policy_input *input, const struct task_f
     if (best == WORKER_NONE) {
         return choose_first(view, hop.task.need);
     }
-    note_loads(&hop, best);
+    if (!bitset_has(hop.holders, best)) {
+        weft_keep_note(input, hop.task.kind, best);
+    }
     const struct weft_transfer sent =
         weft_transfer(fleet, view->node, fleet->workers[best].node, hop.bytes);
     weft_links_send(links_of(input), &sent, weft_links_rack(fleet), view->now_ns);
@@ -578,8 +542,8 @@ const struct policy policy_weft = {
     .admit = weft_admit,
     .answered = weft_answered,
     .hope = weft_hope,
-    .eviction_ns = eviction_ns,
-    .arrived = arrived,
+    .eviction_ns = weft_keep_eviction_ns,
+    .arrived = weft_keep_arrived,
     .place_task = place_task,
     .waits = waits,
     .queued = queued,

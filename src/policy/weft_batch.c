@@ -18,7 +18,7 @@ static uint32_t part_of(const struct policy_input *input, uint32_t worker)
 struct config weft_batch(const struct policy_input *input, const struct queue_facts *queue)
 {
     struct config config = {.gpu = part_of(input, queue->worker)};
-    if (input->options[WEFT_PAYING] == 0) {
+    if (input->options[WEFT_PAYING] == 0 || queue->items <= 1) {
         config.batch = queue->head_items;
         return config;
     }

@@ -29,16 +29,17 @@ struct weft_plan {
     const int64_t *ranks_ns;    /* By queue: the longest way from its tasks on, likewise. */
     const struct esg_plan *esg; /* What esg would know. */
     const bool *waits;          /* By queue: whether its tasks wait at their home. */
+    bool is_short;              /* Models may have to leave memory. */
 };
 
 /* What every node uses comes first: where no task waits, the rest is never touched. */
 struct weft_state {
     struct weft_links links;
-    struct demand demand; /* Where memory is short: what is used again soon. */
-    int64_t idle_at_ns;   /* When idle was found out. */
-    int64_t idle;         /* Units of devices that are free, of all, in 1024ths. */
-    int64_t off; /* By which share of their time batches start off their plan, in 2^20ths. */
+    int64_t idle_at_ns; /* When idle was found out. */
+    int64_t idle;       /* Units of devices that are free, of all, in 1024ths. */
+    int64_t off;        /* By which share of their time batches start off their plan, in 2^20ths. */
     uint32_t lost[WORKFLOWS_MAX]; /* Jobs given up since the last one that was completed. */
+    struct demand demand;         /* Where memory is short: what is used again soon. */
     struct weft_learn learn;
     struct esg_state esg;
 };

@@ -2,6 +2,7 @@
  * weft: where a ready task ends first, and what it costs others.
  *
  * Covers: src/policy/weft.c src/policy/weft_give_up.c src/policy/weft_links.c
+ *         src/policy/weft_keep.c
  */
 #include "policy/weft_links.h"
 #include "policy_fixture.h"

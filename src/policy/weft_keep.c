@@ -1,0 +1,64 @@
+#include "policy/weft_keep.h"
+
+#include "base/numbers.h"
+#include "policy/compass_cost.h"
+#include "policy/weft_home.h"
+#include "policy/weft_options.h"
+
+bool weft_keep_plan(const struct plan_input *input)
+{
+    uint64_t bytes = 0;
+    bool is_short = input->fleet->has_slots;
+    for (uint32_t model = 0; model < input->profile->model_count; model++) {
+        bytes += input->profile->models[model].resident_bytes;
+    }
+    for (uint32_t worker = 0; worker < input->fleet->worker_count && !is_short; worker++) {
+        is_short = input->fleet->workers[worker].memory_bytes / 2 < bytes;
+    }
+    return is_short;
+}
+
+/* Whether models that leave are missed. */
+static bool is_on(const struct policy_input *input)
+{
+    const struct weft_plan *plan = input->plan;
+    return input->options[WEFT_KEEP] > 0 && plan->is_short;
+}
+
+void weft_keep_arrived(const struct policy_input *input, const struct job_facts *job)
+{
+    struct weft_state *state = input->state;
+    if (is_on(input)) {
+        demand_note_job(&state->demand, job->graph, input->view->now_ns);
+    }
+}
+
+void weft_keep_note(
+    const struct policy_input *input, const struct workflow_task *kind, uint32_t worker)
+{
+    struct weft_state *state = input->state;
+    uint64_t room_bytes = view_cache(input->view, worker)->free_bytes;
+    for (uint32_t i = 0; i < kind->model_count && is_on(input); i++) {
+        const uint64_t bytes = input->profile->models[kind->models[i]].resident_bytes;
+        if (view_holds_model(input->view, worker, kind->models[i])) {
+            continue;
+        }
+        if (bytes > room_bytes) {
+            demand_note_load(&state->demand, input->view->now_ns);
+        }
+        room_bytes -= min_u64(bytes, room_bytes);
+    }
+}
+
+int64_t weft_keep_eviction_ns(
+    const struct policy_input *input, const struct workflow_task *kind, uint32_t worker,
+    int64_t absent_ns)
+{
+    const struct weft_state *state = input->state;
+    const struct compass_prices prices = {
+        .eviction_64ths = compass_64ths(input->options[WEFT_EVICTION]),
+        .keep_64ths = compass_64ths(input->options[WEFT_KEEP]),
+    };
+    const struct compass_task task = {.input = input, .demand = &state->demand, .kind = kind};
+    return compass_eviction_at_ns(&prices, &task, worker, absent_ns);
+}

@@ -1,0 +1,27 @@
+/*
+ * weft_keep.h - what it costs that a model leaves the memory of a worker, as weft sees it.
+ *
+ * The more, the sooner it is used again: demand.h. Nodes count jobs and loads only where memory is
+ * short.
+ */
+#ifndef POLICY_WEFT_KEEP_H
+#define POLICY_WEFT_KEEP_H
+
+#include "policy/policy.h"
+
+/* Whether models may have to leave some worker: half of its memory cannot hold all of them. */
+bool weft_keep_plan(const struct plan_input *input);
+
+/* A job has come: what it needs will be needed. */
+void weft_keep_arrived(const struct policy_input *input, const struct job_facts *job);
+
+/* A task of @kind goes to @worker: loads that make other models leave count. */
+void weft_keep_note(
+    const struct policy_input *input, const struct workflow_task *kind, uint32_t worker);
+
+/* As scores have it where no queue is long. */
+int64_t weft_keep_eviction_ns(
+    const struct policy_input *input, const struct workflow_task *kind, uint32_t worker,
+    int64_t absent_ns);
+
+#endif /* POLICY_WEFT_KEEP_H */
