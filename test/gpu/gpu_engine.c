@@ -25,7 +25,15 @@
 #include "process/inside.h"
 #include "process/process.h"
 
-enum { MODELS_HERE = 8, RUNS = 300, UNITS = 16, SHARE_UNITS = 4, SHARES = 4, PENDING_MAX = 64, TURNS = 5 };
+enum {
+    MODELS_HERE = 8,
+    RUNS = 300,
+    UNITS = 16,
+    SHARE_UNITS = 4,
+    SHARES = 4,
+    PENDING_MAX = 64,
+    TURNS = 5
+};
 
 #define ERROR_MAX   0.01
 #define RUN_NS_MAX  INT64_C(2000000000)
