@@ -23,7 +23,7 @@ sys.path[:0] = [HERE]
 
 import serve  # noqa: E402
 from mix_models import (  # noqa: E402
-    DEFAULT, MODELS, POLICIES, RATES, WORKERS, WORKFLOWS, capacity, run_ms,
+    COMPOSED, MODELS, POLICIES, RATES, WORKERS, WORKFLOWS, capacity, run_ms,
 )  # fmt: skip
 from serve import folder_of, load, say  # noqa: E402
 
@@ -125,7 +125,7 @@ def copies(profile):
 
 def measure(folder, policy, rates, kinds, results, profile):
     trace = f"{folder}-{policy}.jsonl" if "TRACE" in os.environ else None
-    with serve.Server(folder, "--policy", DEFAULT if policy == "default" else policy,
+    with serve.Server(folder, "--policy", COMPOSED if policy == "composed" else policy,
                       *(["--trace", trace] if trace else [])):  # fmt: skip
         load(5, rates[0], 64, 50000, kinds)  # Weights come, code is loaded, graphs are recorded.
         load(5, rates[-1], 64, 50000, kinds)

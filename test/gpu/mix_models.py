@@ -1,8 +1,8 @@
 """Compass's four workflows, as mix.py serves them and mix_predicted.py simulates them."""
 
 WORKERS = 5
-POLICIES = "compass default compass:original jit weft"
-DEFAULT = "place=compass:pool:keep=16,order=weft,dispatch=first-fit:gpu=4:paying,cache=compass"
+POLICIES = "weft compass composed compass:original jit"
+COMPOSED = "place=compass:pool:keep=16,order=weft,dispatch=first-fit:gpu=4:paying,cache=compass"
 RATES = "0.25,0.45,0.6"
 
 # The net that runs instead, GB of Compass's model, rows of a request.

@@ -26,7 +26,7 @@ import tempfile
 
 sys.path[:0] = [os.path.dirname(os.path.abspath(__file__))]
 
-from mix_models import DEFAULT, WORKERS, WORKFLOWS  # noqa: E402
+from mix_models import COMPOSED, WORKERS, WORKFLOWS  # noqa: E402
 
 MEMORY = 14 * WORKERS  # GB.
 WARMUP_S = 1  # Of gpu_http.
@@ -88,7 +88,7 @@ def scenario(profile, policy, arrived, uncounted):
              f"    device: {{kind: {kind}, memory: {MEMORY}GB, units: 3, h2d: 48GB/s, "
              f"sharing: sm, interference: {100 * interference(profile):.1f}%}}",
              "    cpu: 16", "profile: mix.profile.json",
-             f"policy: '{DEFAULT if policy == 'default' else policy}'",
+             f"policy: '{COMPOSED if policy == 'composed' else policy}'",
              "rows: {load: 10ms, cache: 100ms}", "arrivals: {kind: trace, trace: mix.csv}",
              f"jobs: {len(arrived)}", f"warmup: {100 * uncounted:.4f}%",
              "seeds: [1]", "workflows:"]  # fmt: skip

@@ -122,9 +122,9 @@ if [ -z "${WEFT_TORCH:-}" ]; then
     export WEFT_TORCH
 fi
 # Those about which least is known in front.
-rows="default,one by one,4 streams,priorities,weft,sevenths,esg,weft streams"
+rows="default,one by one,composed,4 streams,priorities,sevenths,weft,esg"
 more_rows="esg streams,batches,quarters,8 streams,paying"
-export POLICIES=${POLICIES:-weft compass default}
+export POLICIES=${POLICIES:-weft compass composed}
 
 # Do part $1, of which the rest is the command, in the time that is left.
 part() {

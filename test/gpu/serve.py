@@ -25,6 +25,10 @@ import time
 import traceback
 import urllib.request
 
+sys.path[:0] = [os.path.dirname(os.path.abspath(__file__))]
+
+from mix_models import COMPOSED  # noqa: E402
+
 BIN = ""
 LIMIT = 200  # Seconds.
 SCALE = float(os.environ.get("SCALE", "1"))
@@ -399,11 +403,11 @@ FORMS = {
     "4 streams": (None, BATCHES.format("gpu=4:batch=16")),
     "8 streams": (None, BATCHES.format("gpu=2:batch=16")),
     "default": (None, None),
+    "composed": (None, COMPOSED),
     "priorities": ("priorities", None),
     "esg": ("processors", "esg"),
     "esg streams": (None, "esg"),
     "weft": ("processors", "weft"),
-    "weft streams": (None, "weft"),
 }
 RATES = (0.9, 1.6, 2.4)  # Of what the card would do, one by one.
 
