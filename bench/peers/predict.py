@@ -10,9 +10,11 @@ drawn. What HTTP and the client took is added. The simulated server is warmed up
 was; where there are deadlines, it goes through all that the real one did.
 """
 
+import concurrent.futures
 import copy
 import itertools
 import json
+import os
 import pathlib
 import random
 import re
@@ -402,7 +404,7 @@ class Simulated(typing.NamedTuple):
 
 def simulate(place, model, seed, since_s):
     """What became of the jobs that came after @since_s."""
-    trace = model.folder / "simulated.jsonl"
+    trace = model.folder / f"simulated-{seed}.jsonl"
     command = [place.weft, "sim", model.folder / "scenario.json", "--json", "--brief"]
     command += ["--seed", str(seed), "--trace", trace]
     done = subprocess.run(command, capture_output=True, text=True, timeout=SIM_S)
@@ -410,11 +412,13 @@ def simulate(place, model, seed, since_s):
         raise servers.Missing(servers.install.last_line(done.stderr))
     chance, lateness = random.Random(seed), works.Lateness()
     lines = trace.read_text(encoding="utf-8").splitlines()
+    trace.unlink()
     for line in lines:
-        record = json.loads(line)
-        if record["at_ns"] >= 1e9 * since_s:
-            break
-        lateness.add(record)
+        if '"kind":"arrived"' in line or '"kind":"answered"' in line:
+            record = json.loads(line)
+            if record["at_ns"] >= 1e9 * since_s:
+                break
+            lateness.add(record)
     records = [one for one in answered(lines)
                if one["at_ns"] - one["latency_ns"] >= 1e9 * since_s]  # fmt: skip
     latencies_ms = [one["latency_ns"] / 1e6 + chance.choice(model.outside_ms) for one in records]
@@ -424,8 +428,8 @@ def simulate(place, model, seed, since_s):
 def predict(place, model, arrivals, deadline_ms):
     """Mean and p99 that the simulator gives for @arrivals: medians over some seeds.
 
-    With deadlines all comes first that the server was asked for: admission learns of it. Whether any
-    of that was late is chance, so of more seeds those count that are then most like the server.
+    With deadlines all comes first that the server was asked for: admission learns of it. Whether
+    any of that was late is chance, so of more seeds those count that are then most like the server.
     """
     warm = arrivals.before if deadline_ms else model.warm
     start_s = warm[-1][0] + 2 * REST_S
@@ -439,7 +443,8 @@ def predict(place, model, arrivals, deadline_ms):
     path.write_text(json.dumps({**model.scenario, "arrivals": described}, indent=1), "utf-8")
     try:
         seeds = range(1, model.seeds * (MORE_SEEDS if deadline_ms else 1) + 1)
-        found = [simulate(place, model, seed, start_s - REST_S) for seed in seeds]
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            found = [*pool.map(lambda seed: simulate(place, model, seed, start_s - REST_S), seeds)]
     except servers.Missing as error:
         return {"prediction": str(error)}
     found.sort(key=lambda one: abs(one.lateness - arrivals.lateness))
