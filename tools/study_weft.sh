@@ -1,14 +1,11 @@
 #!/bin/bash
 # Make the tables of docs/studies/weft.md, on seeds on which nothing was chosen.
 #
-# usage: study_weft.sh [--list] TABLE...
+# usage: study_weft.sh TABLE...
 #
 # TABLE is compass, forks, esg, overload, nona, combined, compositions, robustness, ablation,
 # small, haste or all. Prints Markdown (tools/study_weft_table.py). What has run is kept in
-# build/kept (tools/kept.py): a table that was interrupted goes on where it was. With --list it
-# prints the commands instead, one in a line, for a machine with many processors:
-#
-#     tools/study_weft.sh --list all | xargs -d '\n' -P16 -I@ bash -c @
+# build/kept (tools/kept.py): a table that was interrupted goes on where it was.
 #
 # Settings, in the environment: WEFT (build/weft); SEEDS (201..216); FOLDER for the scenarios that
 # are made (build/kept/scenarios); POLICIES, between semicolons, instead of those of each table, to
@@ -20,11 +17,6 @@ cd "$(dirname "$0")/.."
 weft=${WEFT:-build/weft}
 seeds=${SEEDS:-201..216}
 folder=${FOLDER:-build/kept/scenarios}
-is_list=
-if [ "${1:-}" = --list ]; then
-  is_list=1
-  shift
-fi
 
 some='compass;heft;jit;least-work;po2;fair;esg;weft'
 placing='compass;nona;heft;jit;least-work;po2;hash;fifo;fair;expert;opportunistic;weft'
@@ -33,19 +25,13 @@ mixed='place=compass,order=esg,dispatch=esg,cache=compass'
 binding="esg;orion;infless;fast-gshare;aquatope;$mixed;weft"
 faulty='compass;esg;jit;least-work;weft'
 
-# table NAME SCENARIO RATES POLICIES [OPTION...]: a command for each rate, or for `-` one.
+# table NAME SCENARIO RATES POLICIES [OPTION...]: a line for each rate, or for `-` one.
 table() {
-  local name=$1 scenario=$2 rates=$3 policies=${POLICIES:-$4} rate command
+  local name=$1 scenario=$2 rates=$3 policies=${POLICIES:-$4} rate
   shift 4
   for rate in ${rates//,/ }; do
-    command=("$weft" compare "$scenario" --policies "$policies" --set "seeds=$seeds" "$@")
-    [ "$rate" = - ] || command+=(--rates "$rate")
-    if [ -n "$is_list" ]; then
-      echo "echo '## $name'; $(printf '%q ' "${command[@]}" --parallel 1)"
-    else
-      printf '%s\t' "$name" "$scenario" "$rate" "$policies" "$@"
-      printf -- '--set\tseeds=%s\n' "$seeds"
-    fi
+    printf '%s\t' "$name" "$scenario" "$rate" "$policies" "$@"
+    printf -- '--set\tseeds=%s\n' "$seeds"
   done
 }
 
@@ -68,7 +54,8 @@ compass() {
   for each in ${TRACES:+"$TRACES"/*.csv}; do
     made=$folder/compass/$(basename "$each" .csv).yaml
     cp -r scenarios/compass "$folder"
-    sed "s|trace: trace.csv|trace: $(realpath "$each"), rate: 3/s|" scenarios/compass/trace.yaml \
+    cp "$each" "$folder/compass"
+    sed "s|trace: trace.csv|trace: $(basename "$each"), rate: 3/s|" scenarios/compass/trace.yaml \
       >"$made"
     table compass-arrivals "$made" - "$some" --jobs 4000
   done
@@ -265,9 +252,5 @@ make() {
 }
 
 mkdir -p "$folder"
-if [ -n "$is_list" ]; then
-  make "$@"
-else
-  list=$(make "$@")
-  WEFT=$weft tools/study_weft_table.py <<<"$list"
-fi
+list=$(make "$@")
+WEFT=$weft tools/study_weft_table.py <<<"$list"

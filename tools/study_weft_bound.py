@@ -17,6 +17,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -144,7 +145,9 @@ def print_row(folder, title, source, arrivals):
     path = folder / "exact.json"
     path.write_text(json.dumps(scenario), encoding="utf-8")
     name = kept.key(path, "bound", [])
-    most = kept.remember(name, lambda: bound_of(path, scenario, profile))
+    most = 1.0
+    if not kept.LISTED:
+        most = kept.remember(name, lambda: bound_of(path, scenario, profile))
     cells = [
         "-" if each is None else f"{100 * each:.1f} ({each / most:.2f})" for each in met_of(path)
     ]
@@ -162,9 +165,10 @@ def azure(folder):
     if not TRACES:
         print("study_weft_bound.py: TRACES is not set; no table 'azure'", file=sys.stderr)
         return
-    for trace in sorted(pathlib.Path(TRACES).resolve().glob("*.csv")):
+    for trace in sorted(pathlib.Path(TRACES).glob("*.csv")):
+        shutil.copy(trace, folder)
         for name, rate in itertools.product(("strict", "moderate"), (37.31, 74.63)):
-            arrivals = {"kind": "trace", "trace": str(trace), "rate": f"{rate}/s"}
+            arrivals = {"kind": "trace", "trace": trace.name, "rate": f"{rate}/s"}
             source = ROOT / f"scenarios/esg/{name}.yaml"
             print_row(folder, f"{trace.stem}, {name}, {rate}/s", source, arrivals)
 

@@ -1,9 +1,11 @@
 """tools/kept.py and tools/study_weft_table.py: what has run is not run again; rates between runs.
 
-Covers: tools/kept.py tools/study_weft_table.py
+Covers: tools/kept.py tools/kept_run.sh tools/study_weft_table.py
 """
 
+import os
 import pathlib
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -20,7 +22,9 @@ echo '{{"runs": [{{"policy": "p", "interrupted": {interrupted}}}]}}'
 """
 
 
-class Kept(unittest.TestCase):
+class Program(unittest.TestCase):
+    """A program that prints one run, and a scenario."""
+
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
@@ -43,6 +47,8 @@ class Kept(unittest.TestCase):
     def count(self):
         return len(self.log.read_text(encoding="utf-8").split())
 
+
+class Kept(Program):
     def test_the_same_runs_once(self):
         first = kept.compare(self.scenario, "p", "--jobs", "3")
         self.assertEqual(kept.compare(self.scenario, "p", "--jobs", "3"), first)
@@ -61,6 +67,55 @@ class Kept(unittest.TestCase):
         with self.assertRaises(SystemExit):
             kept.compare(self.scenario, "p")
         self.assertFalse(kept.KEPT.exists())
+
+
+class Listed(Program):
+    """What is listed runs elsewhere, and is then kept here."""
+
+    def setUp(self):
+        super().setUp()
+        self.listed = self.folder / "listed"
+        self.listed.mkdir()
+
+    def make_list(self):
+        kept.LISTED = str(self.listed)
+        self.addCleanup(setattr, kept, "LISTED", None)
+        kept.compare(self.scenario, "a=b,c=d", "--set", "jobs=3 4")
+        kept.compare(self.scenario, "q")
+        kept.LISTED = None
+
+    def run_list(self):
+        command = [ROOT / "tools/kept_run.sh", self.listed, kept.KEPT, "2"]
+        subprocess.run(command, check=True, env={**os.environ, "WEFT": kept.WEFT})
+
+    def test_what_was_listed_is_kept(self):
+        self.make_list()
+        self.assertFalse(self.log.exists())
+        self.run_list()
+        self.assertEqual(self.count(), 2)
+        runs = kept.compare(self.scenario, "a=b,c=d", "--set", "jobs=3 4")
+        self.assertEqual(runs, [{"policy": "p", "interrupted": False}])
+        self.run_list()
+        self.assertEqual(self.count(), 2)
+
+    def test_what_is_kept_is_not_listed(self):
+        kept.compare(self.scenario, "q")
+        self.make_list()
+        lines = (self.listed / "list").read_text(encoding="utf-8").splitlines()
+        runs = [line.split("\t")[2:] for line in lines]
+        self.assertEqual(runs, [["a=b,c=d", "--set", "jobs=3 4"]])
+
+    def test_files_that_a_scenario_names_are_copied(self):
+        self.make_list()
+        copies = sorted(file.name for file in self.listed.glob("files/*/*"))
+        self.assertEqual(copies, ["s.yaml", "some.json"])
+
+    def test_an_interrupted_run_runs_again(self):
+        self.make_list()
+        text = pathlib.Path(kept.WEFT).read_text(encoding="utf-8")
+        pathlib.Path(kept.WEFT).write_text(text.replace("false", "true"), encoding="utf-8")
+        self.run_list()
+        self.assertEqual(list(kept.KEPT.glob("*.json")), [])
 
 
 class Carried(unittest.TestCase):
