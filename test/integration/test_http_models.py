@@ -28,6 +28,8 @@ class Served(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name) / "repository"
         onnx_models.write_repository(self.folder)
+        settings = self.folder / "weft.yaml"  # A second worker would read a file when it likes.
+        settings.write_text(settings.read_text().replace("workers: 2", "workers: 1"))
         self.process = subprocess.Popen(
             [WEFT, "serve", str(self.folder), "--plain", "--http", "127.0.0.1:0",
              "--metrics", "none", "--log-level", "warn"],
