@@ -201,7 +201,8 @@ static uint32_t claim_first(
             .reason = answer->unplanned ? REASON_UNPLANNED : REASON_NONE,
             .near_first = answer->near_first,
         };
-        if (fits(node, number, need, wanted.worker, &wanted.config)) {
+        if (fits(node, number, need, wanted.worker, &wanted.config) &&
+            !(node->seat.yields && pressing_keeps(node, number, wanted.worker))) {
             return claims_make(node, number, &wanted, declined_out);
         }
     }
@@ -338,6 +339,7 @@ static uint32_t serve(struct node *node, uint32_t number)
             }
         }
         queue->waits = claimed == 0 && answer.wake_at_ns == 0;
+        queue->waits_for = answer.count == 0 ? answer.waits_for : WORKER_NONE;
         if (claimed > 0 && !declined) {
             queue->rechecks = 0;
         } else if (answer.count == 0 && answer.wake_at_ns > now_ns(node)) {

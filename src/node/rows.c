@@ -40,7 +40,7 @@ void rows_load_changed(struct node *node, struct worker *worker)
     live->cpu_free = node->cpu_free < UINT16_MAX ? (uint16_t)node->cpu_free : UINT16_MAX;
     const uint32_t slower = (worker->slowness - SLOWNESS_ONE) * ROW_SLOWNESS_PARTS / SLOWNESS_ONE;
     live->accepting = (uint8_t)(node->draining || worker->lost ? 0 : ROW_ACCEPTING + slower);
-    live->urgency = node->seat.yields ? pressing_urgency(node) : 0;
+    pressing_show(node, live);
     live->incarnation = node->incarnation;
     worker->load_changed = true;
     worker->touched = true;

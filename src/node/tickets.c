@@ -42,6 +42,7 @@ static void insert(struct node *node, uint32_t slot)
         queue->look_ns = INT64_MAX;
         queue->due = false;
         queue->waits = false;
+        queue->waits_for = WORKER_NONE;
     }
     while (before != POOL_NONE && tickets_comes_before(ticket, ticket_at(node, before))) {
         before = ticket_at(node, before)->link.previous;

@@ -453,6 +453,7 @@ void policy_dispatch(
     answer_out->wake_at_ns = 0;
     answer_out->unplanned = false;
     answer_out->near_first = false;
+    answer_out->waits_for = WORKER_NONE;
     forget_weighed(seat->meter);
     const struct policy_input *input = &seat->inputs[ROLE_DISPATCH];
     const uint64_t began_ns = meter_begin(seat->meter);

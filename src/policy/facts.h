@@ -129,6 +129,7 @@ struct dispatch_answer {
     struct config configs[DISPATCH_CANDIDATES_MAX];
     uint32_t workers[DISPATCH_CANDIDATES_MAX]; /* Of a home queue: where each would run. */
     int64_t wake_at_ns;
+    uint32_t waits_for; /* Of a home queue, without a candidate: whose room it waits for, if any. */
     bool unplanned;  /* The policy had planned it otherwise: for reports. Only of a home queue. */
     bool near_first; /* Of a home queue: behind its head, tasks with inputs at the worker first. */
 };

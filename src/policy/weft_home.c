@@ -277,6 +277,8 @@ static void hurry(const struct ask *ask, struct dispatch_answer *answer_out)
     }
     if (best.worker != WORKER_NONE && best.has_room) {
         add(answer_out, &best_config, best.worker);
+    } else {
+        answer_out->waits_for = best.worker;
     }
 }
 
@@ -382,6 +384,9 @@ static bool place_range(
         }
         if (spot->has_room) {
             add(answer_out, &config, spot->worker);
+        }
+        if (!spot->has_room && !is_worth_waiting) {
+            answer_out->waits_for = spot->worker;
         }
         is_worth_waiting = is_worth_waiting || !spot->has_room;
     }

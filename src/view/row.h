@@ -13,6 +13,9 @@
 
 #include "base/bitset.h"
 
+/* No worker is wanted: see struct row_load. */
+#define ROW_WANTED_NONE ((uint16_t)UINT16_MAX)
+
 /* A worker accepts work, and its runs take as long as expected: one more for each part longer. */
 enum { ROW_ACCEPTING = 1, ROW_SLOWNESS_PARTS = 16 };
 
@@ -26,7 +29,8 @@ struct row_load {
     uint32_t layout;      /* How units are divided, where that matters: model/sharing.h. */
     uint16_t cpu_free;    /* Units of the machine that no batch holds: all its rows say the same. */
     uint8_t gpu_free;     /* Units of the device that no batch holds. */
-    uint32_t urgency;     /* Of what waits for room in home queues of that node; 0: nothing does. */
+    uint16_t urgency;     /* Of what waits for room in home queues of that node; 0: nothing does. */
+    uint16_t wanted;      /* The worker that this waits for, if others shall leave it alone. */
     uint8_t accepting;    /* 0 while the worker drains, or if its device is lost. Else as above. */
 };
 

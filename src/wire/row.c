@@ -6,8 +6,8 @@
 /*
  *   version  parts  worker  incarnation
  *   1        1      4       4
- *     [queued_ns  run_ns  sequence  items  gpu_free  cpu_free  layout  urgency  accepting]
- *     [8          8       8         4      1         2         4       4        1        ]
+ *     [queued_ns  run_ns  sequence  items  gpu_free  cpu_free  layout  urgency  wanted  accepting]
+ *     [8          8       8         4      1         2         4       2        2       1        ]
  *     [sequence  free_bytes  resident  loading]
  *     [8         8           32        32     ]
  */
@@ -49,7 +49,8 @@ static void put_load(struct bytes_writer *writer, const struct row_load *load)
     bytes_put(writer, load->gpu_free, 1);
     bytes_put(writer, load->cpu_free, 2);
     bytes_put(writer, load->layout, 4);
-    bytes_put(writer, load->urgency, 4);
+    bytes_put(writer, load->urgency, 2);
+    bytes_put(writer, load->wanted, 2);
     bytes_put(writer, load->accepting, 1);
 }
 
@@ -62,7 +63,8 @@ static void take_load(struct bytes_reader *reader, struct row_load *load_out)
     load_out->gpu_free = (uint8_t)bytes_take(reader, 1);
     load_out->cpu_free = (uint16_t)bytes_take(reader, 2);
     load_out->layout = (uint32_t)bytes_take(reader, 4);
-    load_out->urgency = (uint32_t)bytes_take(reader, 4);
+    load_out->urgency = (uint16_t)bytes_take(reader, 2);
+    load_out->wanted = (uint16_t)bytes_take(reader, 2);
     load_out->accepting = (uint8_t)bytes_take(reader, 1);
 }
 

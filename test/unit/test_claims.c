@@ -556,13 +556,14 @@ static void many_tasks_without_a_home_are_offered_in_many_steps(void **state)
     lone_close(&lone);
 }
 
-/* A row of the other node, whose worker is full, says how urgent what waits there is. */
-static void press(struct lone *lone, uint64_t sequence, uint32_t urgency)
+/* A row of the other node, whose worker is full, says how urgent what waits there for @wanted is.
+ */
+static void press(struct lone *lone, uint64_t sequence, uint16_t urgency, uint16_t wanted)
 {
     const struct row row = {
         .worker = HOME,
         .parts = ROW_LOAD,
-        .load = {.sequence = sequence, .urgency = urgency, .accepting = 1},
+        .load = {.sequence = sequence, .urgency = urgency, .wanted = wanted, .accepting = 1},
     };
     struct event event = {.kind = EVENT_ROW};
     event.row = &row;
@@ -579,23 +580,41 @@ static void open_yielding(struct lone *lone)
     lone_open(lone, &options);
 }
 
+/* An urgency that is due now; each is a second. */
+enum { URGENCY_NOW = 1 << 15 };
+
 /* A level of priority is half a minute: what ranks less than half of one lower does not wait. */
 static void a_home_gives_way_to_what_is_more_urgent_elsewhere(void **state)
 {
     (void)state;
-    const uint32_t now = UINT32_C(1) << 31;
     struct lone lone;
     open_yielding(&lone);
     show(&lone, HOLDER, 1, /* gpu_free */ 1);
     claim(&lone, second, FLOW_A, 0, 1);
-    press(&lone, 1, now + 16000);
+    press(&lone, 1, URGENCY_NOW + 16, HOLDER);
     offer(&lone, first);
     assert_int_equal(lone_sent_count(&lone, HOLDER, MESSAGE_CLAIM), 0);
-    press(&lone, 2, now + 14000);
+    press(&lone, 2, URGENCY_NOW + 14, HOLDER);
     lone.now_ns += MS(50);
     assert_true(lone_timer(&lone, TIMER_HOME));
     (void)expect_claim(&lone, first);
     lone_close(&lone);
+}
+
+static void a_home_takes_what_is_not_wanted_elsewhere(void **state)
+{
+    (void)state;
+    static const uint16_t others[] = {HOME, ROW_WANTED_NONE};
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+        struct lone lone;
+        open_yielding(&lone);
+        show(&lone, HOLDER, 1, /* gpu_free */ 1);
+        claim(&lone, second, FLOW_A, 0, 1);
+        press(&lone, 1, URGENCY_NOW + 60, others[i]);
+        offer(&lone, first);
+        (void)expect_claim(&lone, first);
+        lone_close(&lone);
+    }
 }
 
 static void a_row_says_that_a_task_waits_for_room(void **state)
@@ -609,7 +628,8 @@ static void a_row_says_that_a_task_waits_for_room(void **state)
     claim(&lone, second, FLOW_A, 0, 1);
     assert_int_equal(load->urgency, 0);
     offer(&lone, first);
-    assert_int_equal(load->urgency, UINT32_C(1) << 31); /* It is due now: it came now. */
+    assert_int_equal(load->urgency, URGENCY_NOW);    /* It is due now: it came now. */
+    assert_int_equal(load->wanted, ROW_WANTED_NONE); /* It has no priority. */
     show(&lone, HOLDER, 2, /* gpu_free */ 1);
     assert_true(lone_timer(&lone, TIMER_HOME));
     (void)expect_claim(&lone, first);
@@ -655,6 +675,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_home_gives_way_to_what_is_more_urgent_elsewhere),
+        cmocka_unit_test(a_home_takes_what_is_not_wanted_elsewhere),
         cmocka_unit_test(a_row_says_that_a_task_waits_for_room),
         cmocka_unit_test(tasks_with_inputs_at_the_worker_come_behind_the_head),
         cmocka_unit_test(a_claim_is_refused_while_others_hold_the_units),

@@ -28,7 +28,8 @@ static void draw_row(struct rng *rng, uint32_t parts, struct row *row_out)
     row_out->load.gpu_free = (uint8_t)rng_next(rng);
     row_out->load.cpu_free = (uint16_t)rng_next(rng);
     row_out->load.layout = (uint32_t)rng_next(rng);
-    row_out->load.urgency = (uint32_t)rng_next(rng);
+    row_out->load.urgency = (uint16_t)rng_next(rng);
+    row_out->load.wanted = (uint16_t)rng_next(rng);
     row_out->load.accepting = (uint8_t)rng_below(rng, 2);
     row_out->load.incarnation = (uint32_t)rng_next(rng);
     row_out->cache.incarnation = row_out->load.incarnation;
@@ -68,14 +69,14 @@ static void a_row_is_read_as_it_was_written_but_for_its_times(ATTR_UNUSED void *
 
 static void the_bytes_of_a_row_are_written_down(ATTR_UNUSED void **state)
 {
-    static const char expected[] = "\x0c\x03\x02\x01\0\0" /* version, parts, worker */
+    static const char expected[] = "\x0d\x03\x02\x01\0\0" /* version, parts, worker */
                                    "\x07\0\0\0"           /* incarnation */
                                    "\x03\0\0\0\0\0\0\0"   /* queued_ns */
                                    "\x02\0\0\0\0\0\0\0"   /* run_ns */
                                    "\x04\0\0\0\0\0\0\0"   /* sequence */
                                    "\x05\0\0\0\x06"       /* queued_items, gpu_free */
                                    "\x0a\0\x0b\0\0\0"     /* cpu_free, layout */
-                                   "\x0c\0\0\0\x01"       /* urgency, accepting */
+                                   "\x0c\0\x0d\0\x01"     /* urgency, wanted, accepting */
                                    "\x08\0\0\0\0\0\0\0"   /* sequence */
                                    "\x09\0\0\0\0\0\0\0"   /* free_bytes */
                                    "\x01\0\0\0\0\0\0\0"   /* resident: 0 */
@@ -100,6 +101,7 @@ static void the_bytes_of_a_row_are_written_down(ATTR_UNUSED void **state)
                 .cpu_free = 10,
                 .layout = 11,
                 .urgency = 12,
+                .wanted = 13,
                 .accepting = 1,
                 .incarnation = 7,
             },

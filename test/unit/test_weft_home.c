@@ -130,6 +130,7 @@ static void a_full_worker_with_the_model_is_waited_for(void **state)
     const struct dispatch_answer waits = home_ask(&cluster, &queue);
     assert_int_equal(waits.count, 0);
     assert_int_equal(waits.wake_at_ns, 0);
+    assert_int_equal(waits.waits_for, 0);
     occupy(0, 0, 1200); /* To load it takes 500, and as much again for what leaves. */
     const struct dispatch_answer leaves = home_ask(&cluster, &queue);
     assert_true(leaves.count > 0);
