@@ -25,11 +25,24 @@ void weft_answered(const struct policy_input *input, const struct answered_facts
     *lost = job->completed ? 0 : *lost + (job->late ? 1 : 0);
 }
 
+/*
+ * What the fastest way takes that is @planned_ns long, if all takes less than the profile says. If
+ * it takes more, that was learnt of configs that were chosen because they seemed fast; others may
+ * be faster.
+ */
+static int64_t learnt_ns(const struct policy_input *input, int64_t planned_ns)
+{
+    const struct weft_state *state = input->state;
+    const bool learns = input->options[WEFT_LEARN] != 0;
+    const int64_t all = learns ? weft_learnt_all(&state->learn) : WEFT_LEARN_ONE;
+    return all < WEFT_LEARN_ONE ? planned_ns / WEFT_LEARN_ONE * all : planned_ns;
+}
+
 /* The fastest rest of the job from @task on. */
 static int64_t rest_ns(const struct policy_input *input, const struct ready_facts *task)
 {
     const struct weft_plan *plan = input->plan;
-    return plan->ranks_ns[task->job->graph->queue_first + task->task];
+    return learnt_ns(input, plan->ranks_ns[task->job->graph->queue_first + task->task]);
 }
 
 /* Whether even the fastest rest of the job would be late. */
@@ -50,7 +63,7 @@ static bool is_doubtful(const struct policy_input *input, const struct ready_fac
     const struct job_facts *job = task->job;
     const struct weft_plan *plan = input->plan;
     const int64_t whole_ns = job->deadline_ns - job->arrived_ns;
-    const int64_t path_ns = plan->path_ns[job->workflow];
+    const int64_t path_ns = learnt_ns(input, plan->path_ns[job->workflow]);
     const int64_t spare_ns = max_i64(whole_ns - path_ns, 0);
     const bool is_at_home = plan->waits[job->graph->queue_first + task->task];
     const int64_t idle = is_at_home ? weft_idle_share(input) * IDLE_ENOUGH : WEFT_IDLE_ONE;

@@ -89,6 +89,7 @@ struct ask {
     uint32_t number;        /* Of the queue. */
     uint64_t holders;       /* A bit for each node that has inputs, modulo 64. */
     uint64_t bytes;         /* Of its models, and what one item needs. */
+    int64_t all;            /* What all takes, as a ratio to the profile. */
     int64_t eviction_64ths; /* What a load costs others if it evicts, in loads. */
 };
 
@@ -357,6 +358,15 @@ static void find(
     }
 }
 
+/* What a batch that ends @late_ns later than planned is late by, by the clock of the profile. */
+static int64_t in_profile_ns(
+    const struct ask *ask, const struct configs_choice *choice, int64_t late_ns)
+{
+    const int64_t run_ns = choice->beside_ns;
+    return ask->all == WEFT_LEARN_ONE ? late_ns
+                                      : (run_ns + late_ns) / ask->all * WEFT_LEARN_ONE - run_ns;
+}
+
 /* Those of @range that are in time, if they can start. True if one is in time that cannot. */
 static bool place_range(
     const struct ask *ask, const struct esg_found *found, struct range range,
@@ -370,8 +380,8 @@ static bool place_range(
         const struct search_path *path = &found->answer.paths[range.first + i];
         const struct configs_choice *choice = &ask->known->configs.choices[path->first];
         const struct config config = esg_cut(choice->config, ask->fit.queue->items);
-        const int64_t late_ns =
-            max_i64(spot->delay_ns - ask->known->transfer_ns, 0) + spot->more_ns;
+        const int64_t late_ns = in_profile_ns(
+            ask, choice, max_i64(spot->delay_ns - ask->known->transfer_ns, 0) + spot->more_ns);
         const bool in_time =
             found->rule == ESG_GIVEN_UP || path->time_ns + late_ns <= found->target_ns;
         if (spot->worker == WORKER_NONE || !in_time) {
@@ -410,8 +420,30 @@ static bool place(
     return place_range(ask, found, rest, answer_out) || is_worth_waiting;
 }
 
-static void dispatch_home(
-    const struct policy_input *input, const struct queue_facts *queue,
+/* @at_ns by a clock that is now the same and that the profile is right by. */
+static int64_t on_its_clock(int64_t at_ns, int64_t now_ns, int64_t all)
+{
+    return at_ns == INT64_MAX ? at_ns : now_ns + (at_ns - now_ns) / all * WEFT_LEARN_ONE;
+}
+
+/*
+ * @queue as the profile would see it: if all takes half as long as it says, there is twice the
+ * time.
+ */
+static struct queue_facts seen_by_profile(
+    const struct policy_input *input, const struct queue_facts *queue, int64_t all)
+{
+    const int64_t now_ns = input->view->now_ns;
+    struct queue_facts facts = *queue;
+    if (all != WEFT_LEARN_ONE) {
+        facts.head_deadline_ns = on_its_clock(queue->head_deadline_ns, now_ns, all);
+        facts.head_arrived_ns = on_its_clock(queue->head_arrived_ns, now_ns, all);
+    }
+    return facts;
+}
+
+static void dispatch_queue(
+    const struct policy_input *input, const struct queue_facts *queue, int64_t all,
     struct dispatch_answer *answer_out)
 {
     const struct policy_input asked = weft_home_as_esg(input);
@@ -431,6 +463,7 @@ static void dispatch_home(
         .learn = &state->learn,
         .number = workflow->queue_first + queue->task,
         .bytes = need_bytes(input->profile, &workflow->tasks[queue->task], /* items */ 1),
+        .all = all,
         .eviction_64ths = compass_64ths(input->options[WEFT_EVICTION]),
     };
     answer_out->near_first = true;
@@ -451,6 +484,17 @@ static void dispatch_home(
     if (!place(&ask, &found, answer_out) && answer_out->count == 0) {
         hurry(&ask, answer_out);
     }
+}
+
+static void dispatch_home(
+    const struct policy_input *input, const struct queue_facts *queue,
+    struct dispatch_answer *answer_out)
+{
+    const struct weft_state *state = input->state;
+    const bool learns = input->options[WEFT_LEARN] != 0;
+    const int64_t all = learns ? weft_learnt_all(&state->learn) : WEFT_LEARN_ONE;
+    const struct queue_facts facts = seen_by_profile(input, queue, all);
+    dispatch_queue(input, &facts, all, answer_out);
 }
 
 /*

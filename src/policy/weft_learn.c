@@ -4,11 +4,13 @@
 #include "base/numbers.h"
 
 /* A new value counts one part in this many; of a queue the first ones more. */
-enum { QUEUE_WEIGHT = 16, CONFIG_WEIGHT = 8, WORKER_WEIGHT = 2 };
+enum { ALL_WEIGHT = 64, QUEUE_WEIGHT = 16, CONFIG_WEIGHT = 8, WORKER_WEIGHT = 2 };
 
-/* Of a queue with fewer batches nothing is said about workers: it may be the profile that is wrong.
+/*
+ * Of a queue with fewer batches nothing is said about workers, as it may be the profile that is
+ * wrong; and of fewer in all nothing about the profile.
  */
-enum { QUEUE_KNOWN = 8 };
+enum { QUEUE_KNOWN = 8, ALL_KNOWN = 8 };
 
 /* A ratio that is off by less than one part in this many may be chance. */
 enum { CONFIG_DOUBT = 16, WORKER_DOUBT = 4 };
@@ -66,6 +68,8 @@ void weft_learn_note(
     const int64_t new_config = bounded(here * WEFT_LEARN_ONE / of_queue);
     const int64_t new_worker =
         bounded(took * WEFT_LEARN_ONE / max_i64(of_queue * of_config / WEFT_LEARN_ONE, 1));
+    learn->all.count += learn->all.count < ALL_WEIGHT ? 1 : 0;
+    learn->all.ratio += (int32_t)((here - WEFT_LEARN_ONE - learn->all.ratio) / learn->all.count);
     queue->count += queue->count < QUEUE_WEIGHT ? 1 : 0;
     queue->ratio += (int32_t)((new_queue - of_queue) / queue->count);
     *config += (int32_t)((new_config - of_config) / CONFIG_WEIGHT);
@@ -81,10 +85,20 @@ int64_t weft_learnt_worker(const struct weft_learn *learn, uint32_t worker, int6
     return believed(worker_ratio(learn, worker, now_ns), WORKER_DOUBT);
 }
 
+int64_t weft_learnt_all(const struct weft_learn *learn)
+{
+    const bool is_known = learn->all.count >= ALL_KNOWN;
+    return is_known ? believed(WEFT_LEARN_ONE + learn->all.ratio, CONFIG_DOUBT) : WEFT_LEARN_ONE;
+}
+
 int64_t weft_learnt_config(
     const struct weft_learn *learn, uint32_t queue, uint32_t device, struct config config)
 {
-    const int64_t of_queue = WEFT_LEARN_ONE + learn->queues[queue_at(queue, device)].ratio;
+    const struct weft_learnt_queue *known = &learn->queues[queue_at(queue, device)];
+    if (known->count == 0) {
+        return weft_learnt_all(learn);
+    }
+    const int64_t of_queue = WEFT_LEARN_ONE + known->ratio;
     const int64_t of_config = WEFT_LEARN_ONE + learn->configs[config_at(queue, device, config)];
     return believed(of_queue * of_config / WEFT_LEARN_ONE, CONFIG_DOUBT);
 }

@@ -2,11 +2,11 @@
  * weft_learn.h - how batches turned out, beside what was planned.
  *
  * A home hears when each of its batches has ended. From that it learns how many times longer than
- * measured a queue takes on a kind of device, whatever the config, how many times longer still one
- * of its configs takes, and how many times longer everything takes on a worker, which it forgets
- * after a while. A config that has not run yet takes what its queue takes: a profile that is wrong
- * is mostly wrong about the model. What is learnt lies in tables by hash: two that meet there share
- * it.
+ * measured all of them take, a queue takes on a kind of device, whatever the config, how many times
+ * longer still one of its configs takes, and how many times longer everything takes on a worker,
+ * which it forgets after a while. A config that has not run yet takes what its queue takes, as a
+ * profile that is wrong is mostly wrong about the model, and a queue that has not run what all
+ * take. What is learnt lies in tables by hash: two that meet there share it.
  */
 #ifndef POLICY_WEFT_LEARN_H
 #define POLICY_WEFT_LEARN_H
@@ -28,7 +28,7 @@ struct weft_learnt_worker {
     int32_t ratio; /* Less WEFT_LEARN_ONE. */
 };
 
-/* Of all configs of a queue on a kind of device. */
+/* Of all configs of a queue on a kind of device; or of all queues. */
 struct weft_learnt_queue {
     int32_t ratio;  /* Less WEFT_LEARN_ONE. */
     uint32_t count; /* Batches that it was learnt from. */
@@ -37,6 +37,7 @@ struct weft_learnt_queue {
 /* All zero: nothing was learnt. */
 struct weft_learn {
     struct weft_learnt_queue queues[WEFT_LEARN_QUEUES];
+    struct weft_learnt_queue all;
     int32_t configs[WEFT_LEARN_CONFIGS]; /* Likewise. */
     struct weft_learnt_worker workers[WEFT_LEARN_WORKERS];
 };
@@ -60,6 +61,9 @@ int64_t weft_learnt_worker(const struct weft_learn *learn, uint32_t worker, int6
 /* By which ratio a config takes longer than measured, likewise. */
 int64_t weft_learnt_config(
     const struct weft_learn *learn, uint32_t queue, uint32_t device, struct config config);
+
+/* By which ratio all takes longer than measured, likewise: what is known of what never ran here. */
+int64_t weft_learnt_all(const struct weft_learn *learn);
 
 /* How much longer than @planned_ns a run takes by these two ratios. */
 int64_t weft_learnt_more_ns(int64_t planned_ns, int64_t of_config, int64_t of_worker);
