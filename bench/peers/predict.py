@@ -116,15 +116,18 @@ def workflow_documents(arm, pieces, by_sample, folder):
 
 
 def policy_of(place, arm, served):
-    """The policy that was served with; refusing is part of it unless it was switched off."""
+    """The policy that was served with, role by role, and who refuses beside it.
+
+    A single policy that refuses nothing leaves that to another, or to none.
+    """
     policy = served["policy"]
-    if "--no-admission" in arm.options or "admit=" in policy:
+    if "admit=" in policy:
         return policy
     if "=" not in policy:
         listed = subprocess.run([place.weft, "policies"], capture_output=True, text=True).stdout
-        roles = re.search(rf"(?m)^{policy} +((?:\w+, )*\w+)  ", listed)[1]
-        policy = ",".join(f"{role}={policy}" for role in roles.split(", "))
-    return policy + ",admit=deadline"
+        roles = re.search(rf"(?m)^{policy} +((?:\w+, )*\w+)  ", listed)[1].split(", ")
+        policy = ",".join(f"{role}={policy}" for role in roles if role != "admit")
+    return policy if "--no-admission" in arm.options else policy + ",admit=deadline"
 
 
 def machine_memory():

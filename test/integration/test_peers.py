@@ -419,6 +419,18 @@ class DeadlinesTest(unittest.TestCase):
                     times = [float(row[0]) for row in written["rows"]]
                     self.assertTrue(times[-2] < written["since_ms"] < times[-1])
 
+    def test_a_single_policy_leaves_refusing_to_deadline_or_to_none(self):
+        listed = unittest.mock.Mock(stdout="weft    admit, place, tick  run tasks\n")
+        cases = (((), "weft", "place=weft,tick=weft,admit=deadline"),
+                 (groups.ADMIT_ALL, "weft", "place=weft,tick=weft"),
+                 ((), "place=jit,admit=weft", "place=jit,admit=weft"),
+                 (groups.ADMIT_ALL, "place=jit", "place=jit"))  # fmt: skip
+        with unittest.mock.patch.object(predict.subprocess, "run", return_value=listed):
+            for options, policy, expected in cases:
+                arm = Arm("weft", "picture", options=options)
+                found = predict.policy_of(unittest.mock.Mock(), arm, {"policy": policy})
+                self.assertEqual(found, expected)
+
     def test_seeds_count_in_which_as_many_were_late(self):
         late = predict.Arrivals([0.5], ["now"], 1, [(0.0, "before")], lateness=0.9)
         with tempfile.TemporaryDirectory() as folder:
