@@ -132,6 +132,34 @@ BUGS = [
         (GOLDENS,),
     ),
     Bug(
+        "outlived",
+        "src/node/jobs.c",
+        "a task that went to an earlier life of a node counts as placed there",
+        "`jobs_moved()` does not look at `life`",
+        "    } else if (message->life < members_incarnation(node->view.members, to)) {\n"
+        "        outlive(node, job, to);\n",
+        "",
+        (SWARM, UNIT_TESTS),
+    ),
+    Bug(
+        "unsaid-join",
+        "src/node/routing.c",
+        "who does not know the node of a join drops its input, and says nothing",
+        "`route_edge()` does not tell the owner",
+        "            tell_owner(node, visit, to, input.worker);\n",
+        "",
+        (SWARM,),
+    ),
+    Bug(
+        "lost-mover",
+        "src/node/placing.c",
+        "what a node was sending on is not lost with it",
+        "`is_gone()` does not look at movers",
+        "(mover != 0 && !members_is_same(members, mover - 1, job->epoch))",
+        "(mover != 0 && false)",
+        (UNIT_TESTS,),
+    ),
+    Bug(
         "failed-load",
         "src/sim/device.c",
         "a load that failed keeps its memory",
@@ -564,8 +592,8 @@ BUGS = [
         "a deputy forgets what it says that it knows",
         "`depute()` forgets the request",
         "MESSAGE_DEPUTED, WEFT_OK, REASON_NONE);\n}\n\n/* A node asks",
-        "    keyed_forget(node, keys_find(node, given.key));\n"
-        "MESSAGE_DEPUTED, WEFT_OK, REASON_NONE);\n}\n\n/* A node asks",
+        "MESSAGE_DEPUTED, WEFT_OK, REASON_NONE);\n"
+        "    keyed_forget(node, keys_find(node, given.key));\n}\n\n/* A node asks",
         (GOLDENS, UNIT_TESTS),
     ),
     Bug(
@@ -576,15 +604,6 @@ BUGS = [
         "if (node->keys.is_on && keys_must_wait(node, job)) {",
         "if (false) {",
         (GOLDENS, UNIT_TESTS),
-    ),
-    Bug(
-        "hasty-retry",
-        "src/node/keys.c",
-        "a request that is asked for again runs before a deputy knows of it",
-        "`keys_opened()` says no",
-        "if (!request->is_retry || keyed_at",
-        "if (true || keyed_at",
-        (UNIT_TESTS,),
     ),
     Bug(
         "hasty-takeover",

@@ -163,9 +163,8 @@ void jobs_request(struct node *node, const struct event_request *request)
     const uint32_t slot = open_job(node, request, &facts);
     job_at(node, slot)->forecast = admission.forecast;
     accept(node, job_at(node, slot));
-    if (is_keyed && keys_opened(node, slot, request)) {
-        job_at(node, slot)->hold = HOLD_FIRST;
-        return;
+    if (is_keyed) {
+        keys_opened(node, slot, request);
     }
     jobs_place(node, slot);
 }

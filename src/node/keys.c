@@ -104,9 +104,9 @@ void keys_stall(struct node *node, struct job *job)
     job->stalled = true;
 }
 
-bool keys_opened(struct node *node, uint32_t job_slot, const struct event_request *request)
+void keys_opened(struct node *node, uint32_t job_slot, const struct event_request *request)
 {
-    struct job *job = job_at(node, job_slot);
+    const struct job *job = job_at(node, job_slot);
     const struct keyed given = {
         .key = request->key,
         .inputs_hash = request->inputs_hash,
@@ -124,15 +124,9 @@ bool keys_opened(struct node *node, uint32_t job_slot, const struct event_reques
         .firm = job->firm,
     };
     const uint32_t slot = keyed_add(node, &given);
-    if (slot == POOL_NONE) {
-        return false;
+    if (slot != POOL_NONE) {
+        keys_tell_deputy(node, slot);
     }
-    keys_tell_deputy(node, slot);
-    if (!request->is_retry || keyed_at(node, slot)->deputy == NODE_NONE) {
-        return false;
-    }
-    keys_stall(node, job);
-    return true;
 }
 
 void keys_adopt(struct node *node, uint32_t slot, bool is_loss)

@@ -49,10 +49,10 @@ bool keys_must_wait(const struct node *node, const struct job *job);
 void keys_stall(struct node *node, struct job *job);
 
 /*
- * Job @slot was opened for @request, which has a key: tell a deputy. Whether the job must wait
- * until that knows: a client asks again, so an earlier owner may have died of it.
+ * Job @slot was opened for @request, which has a key: tell a deputy, if there is one. It does not
+ * wait for that: who asks again is asked about first, by keys_recall().
  */
-bool keys_opened(struct node *node, uint32_t slot, const struct event_request *request);
+void keys_opened(struct node *node, uint32_t slot, const struct event_request *request);
 
 /*
  * Job @job ends. Whether its outputs are kept here: then so many as @count_out are in @outputs, and
