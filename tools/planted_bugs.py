@@ -846,7 +846,7 @@ BUGS = [
         "src/node/keys_table.c",
         "a deputy does not take over from an owner that is silent, whoever asks",
         "`keyed_is_orphan()` does not look at silence",
-        "(keyed_is_wanted(entry) && members_is_silent(node, entry->job.node))",
+        "(keyed_is_wanted(entry) && members_is_silent(node, job.node))",
         "false",
         (UNIT_TESTS,),
     ),

@@ -65,7 +65,7 @@ static bool query_owners(struct node *node)
         if (visit->job.node == node->id) {
             continue;
         }
-        if (!members_is_up(node->view.members, visit->job.node)) {
+        if (members_is_over(node->view.members, visit->job.node, visit->job.incarnation)) {
             visits_cancel(node, visit->job, REASON_OWNER_LOST); /* It came after the verdict. */
             continue;
         }

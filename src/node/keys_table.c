@@ -257,10 +257,9 @@ uint32_t keyed_first_but(const struct node *node, struct request_key key, uint32
 
 bool keyed_is_orphan(const struct node *node, const struct keyed *entry)
 {
-    const struct members *members = node->view.members;
-    return !members_is_up(members, entry->job.node) ||
-           members_incarnation(members, entry->job.node) > entry->job.incarnation ||
-           (keyed_is_wanted(entry) && members_is_silent(node, entry->job.node));
+    const struct job_id job = entry->job;
+    return members_is_over(node->view.members, job.node, job.incarnation) ||
+           (keyed_is_wanted(entry) && members_is_silent(node, job.node));
 }
 
 bool keyed_has_lost_deputy(const struct node *node, const struct keyed *entry)

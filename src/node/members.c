@@ -107,7 +107,8 @@ void members_changed(struct node *node, const struct members *members)
             joined = true;
         }
     }
-    if (lost || (joined && node->keys.is_on)) { /* Who joined may be first in rank for a key. */
+    /* Who joined may be first in rank for a key, or have had a life that this node never saw. */
+    if (lost || (joined && (node->keys.is_on || node->visit_count > 0))) {
         members_look_again(node);
     }
     if (lost) {

@@ -560,15 +560,6 @@ uint32_t visits_offer_again(struct node *node, uint32_t visit, bool all)
     return count;
 }
 
-/* Whether nobody at the owner knows of @visit any more. */
-static bool is_orphan(const struct node *node, const struct visit *visit)
-{
-    const struct members *members = node->view.members;
-    const uint32_t owner = visit->job.node;
-    return !members_is_up(members, owner) ||
-           members_incarnation(members, owner) > visit->job.incarnation;
-}
-
 bool visits_repair(struct node *node)
 {
     uint32_t dropped = 0;
@@ -580,9 +571,10 @@ bool visits_repair(struct node *node)
         }
         const struct visit *visit = visit_at(node, slot);
         node->repair_visit = visit->link.next;
-        if (is_orphan(node, visit)) {
+        const struct job_id job = visit->job;
+        if (members_is_over(node->view.members, job.node, job.incarnation)) {
             dropped++;
-            visits_cancel(node, visit->job, REASON_OWNER_LOST);
+            visits_cancel(node, job, REASON_OWNER_LOST);
         } else {
             offered += visits_offer_again(node, slot, /* all */ false);
         }

@@ -46,6 +46,14 @@ static inline uint32_t members_incarnation(const struct members *members, uint32
     return members->incarnations == NULL ? 0 : members->incarnations[node];
 }
 
+/* Whether life @incarnation of @node is over. One that the list does not know yet is not. */
+static inline bool members_is_over(
+    const struct members *members, uint32_t node, uint32_t incarnation)
+{
+    const uint32_t listed = members_incarnation(members, node);
+    return listed > incarnation || (listed == incarnation && !members_is_up(members, node));
+}
+
 static inline bool suspects_has(const struct suspects *suspects, uint32_t node)
 {
     return suspects->count > 0 && bitset_has(suspects->bits, node);

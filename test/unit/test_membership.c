@@ -134,6 +134,27 @@ static void everything_of_a_lost_owner_is_dropped(void **state)
     lone_close(&lone);
 }
 
+/* Node 1 is back and works, before this node has heard of it; meanwhile node 2 is lost. */
+static void what_a_new_owner_sends_before_it_is_listed_stays(void **state)
+{
+    (void)state;
+    struct lone lone;
+    lone_open(&lone, &(struct lone_options){0});
+    lone_members(&lone, 2, WITHOUT_1, 0);
+    repair(&lone);
+    const struct job_id job = {.node = 1, .incarnation = 7, .number = 1};
+    const struct message message = lone_message(&lone, MESSAGE_INPUT, job, FLOW_A, 0);
+    lone_deliver(&lone, &message);
+    lone_members(&lone, 3, WITHOUT_1 & ~(UINT64_C(1) << 2), 0);
+    repair(&lone);
+    assert_int_equal(node_counts(lone.node).visits, 1);
+    lone.incarnations[1] = 8; /* It was there, and is not any more. */
+    lone_members(&lone, 4, ALL_UP, /* fresh */ 6);
+    repair(&lone);
+    assert_int_equal(node_counts(lone.node).visits, 0);
+    lone_close(&lone);
+}
+
 static void a_thousand_losses_are_repaired_a_few_at_a_time(void **state)
 {
     (void)state;
@@ -558,6 +579,7 @@ int main(void)
         cmocka_unit_test(a_restart_within_one_epoch_is_a_loss),
         cmocka_unit_test(a_job_fails_after_too_many_losses),
         cmocka_unit_test(everything_of_a_lost_owner_is_dropped),
+        cmocka_unit_test(what_a_new_owner_sends_before_it_is_listed_stays),
         cmocka_unit_test(a_thousand_losses_are_repaired_a_few_at_a_time),
         cmocka_unit_test(a_second_loss_during_repairs_starts_them_over),
         cmocka_unit_test(a_job_answered_during_repairs_is_not_repaired),
