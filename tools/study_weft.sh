@@ -181,7 +181,7 @@ robustness() {
 options_of_weft() {
   "$weft" policies weft |
     awk '$1 == "OPTION" { is_row = 1; next } NF < 4 { is_row = 0 }
-      is_row { print $1 "=" ($1 == "sample" ? 4096 : 0) }'
+      is_row { print $1 "=" ($1 == "sample" ? 4096 : $1 == "parts" ? 1 : 0) }'
 }
 
 ablation() {
