@@ -184,6 +184,13 @@ static bool waits(const struct policy_set *set, uint32_t number)
     return choice->policy->waits != NULL && choice->policy->waits(choice->plan, number);
 }
 
+/* Whether whole jobs are placed when they come. */
+static bool plans(const struct policy_set *set)
+{
+    const struct policy *placer = set->roles[ROLE_PLACE].policy;
+    return placer != NULL && placer->place_job != NULL;
+}
+
 /* Whether there are home queues: for all tasks, or for some of one policy that also places. */
 static bool binds(const struct policy_set *set, const struct catalogue *catalogue)
 {
@@ -286,6 +293,7 @@ void policy_seat_init(
         own->rng = &seat->rng;
         own->by_deadline = orders_by_deadline(set);
         own->binds = seat->binds;
+        own->plans = plans(set);
         own->weighed = meter->weighed;
         own->state = NULL;
 

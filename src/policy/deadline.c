@@ -2,11 +2,11 @@
  * deadline.c - jobs that cannot be in time are refused when they arrive.
  *
  * Rule: a job is expected to wait as long as the least loaded worker that can run it has work or,
- * where tasks wait in home queues and jobs are more than workers, for a worker's share of what was
- * admitted earlier and is not done; and then to take the longest way through its tasks.
- * It is admitted if that is in time, or if nothing is ahead of it, to correct what is expected. A
- * job with neither deadline nor SLO may wait for up to `bound_s`. Jobs of lower priority, and later
- * ones where queues go by deadlines, are not ahead of it.
+ * where jobs are not planned when they come and are more than workers, for a worker's share of what
+ * was admitted earlier and is not done, which no row shows; and then to take the longest way
+ * through its tasks. It is admitted if that is in time, or if nothing is ahead of it, to correct
+ * what is expected. A job with neither deadline nor SLO may wait for up to `bound_s`. Jobs of lower
+ * priority, and later ones where queues go by deadlines, are not ahead of it.
  *
  * What was expected is compared with what came of it, by workflow: the wait and the run are each
  * multiplied by a ratio, which grows quickly while jobs are late. So batches, workers that run
@@ -174,7 +174,7 @@ static int64_t wait_ahead(
     }
     int64_t wait_ns = forecast->wait_ns;
     const uint32_t worker_count = choose_usable_count(input->view, NEED_NOTHING);
-    if ((input->binds || is_careful(input)) && state->open >= worker_count) {
+    if ((!input->plans || is_careful(input)) && state->open >= worker_count) {
         /* Each worker has a job in hand that is half done: of the work admitted, the rest waits. */
         const int64_t hidden_ns = bounded(all_ns / worker_count - forecast->work_ns);
         wait_ns = max_i64(hidden_ns, wait_ns);

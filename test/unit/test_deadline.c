@@ -550,8 +550,15 @@ static uint32_t count_admitted(const char *policy)
 static void who_wants_to_be_sure_counts_what_no_row_shows(void **state)
 {
     (void)state;
-    assert_int_equal(count_admitted("admit=deadline"), 100);
-    assert_in_range(count_admitted("admit=deadline:margin=0.1"), 8, 10);
+    assert_int_equal(count_admitted("place=compass,admit=deadline"), 100);
+    assert_in_range(count_admitted("place=compass,admit=deadline:margin=0.1"), 8, 10);
+}
+
+/* Of a job whose tasks are placed one by one rows show the first. */
+static void what_is_not_planned_counts_though_no_row_shows_it(void **state)
+{
+    (void)state;
+    assert_int_equal(count_admitted("place=weft,admit=deadline"), 11);
 }
 
 int main(void)
@@ -582,6 +589,7 @@ int main(void)
         cmocka_unit_test(giving_up_is_doubted_the_more_often_it_happens),
         cmocka_unit_test(nearly_late_jobs_make_it_careful_with_all_workflows),
         cmocka_unit_test(who_wants_to_be_sure_counts_what_no_row_shows),
+        cmocka_unit_test(what_is_not_planned_counts_though_no_row_shows_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
