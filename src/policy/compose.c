@@ -184,13 +184,6 @@ static bool waits(const struct policy_set *set, uint32_t number)
     return choice->policy->waits != NULL && choice->policy->waits(choice->plan, number);
 }
 
-/* Whether whole jobs are placed when they come. */
-static bool plans(const struct policy_set *set)
-{
-    const struct policy *placer = set->roles[ROLE_PLACE].policy;
-    return placer != NULL && placer->place_job != NULL;
-}
-
 /* Whether there are home queues: for all tasks, or for some of one policy that also places. */
 static bool binds(const struct policy_set *set, const struct catalogue *catalogue)
 {
@@ -284,6 +277,7 @@ void policy_seat_init(
         .meter = meter,
         .rng = rng,
     };
+    const struct policy *placer = set->roles[ROLE_PLACE].policy;
     uint8_t *next = state;
     for (uint32_t role = 0; role < POLICY_ROLES; role++) {
         struct policy_input *own = &seat->inputs[role];
@@ -293,7 +287,7 @@ void policy_seat_init(
         own->rng = &seat->rng;
         own->by_deadline = orders_by_deadline(set);
         own->binds = seat->binds;
-        own->plans = plans(set);
+        own->plans = placer != NULL && placer->place_job != NULL;
         own->weighed = meter->weighed;
         own->state = NULL;
 

@@ -238,22 +238,30 @@ static void a_task_that_moved_to_a_node_before_it_restarted_is_run_again(void **
     lone_close(&lone);
 }
 
-/* Node 1 has restarted, and the owner knows; node 2 does not yet, and sends task 1 to the old one.
+/*
+ * Node 1 has restarted in life 7, which the owner knows. Returns the news that node 2 has sent task
+ * 1 of a job to @life of it.
  */
+static struct message restart_and_move(struct lone *lone, uint32_t life)
+{
+    lone->incarnations[1] = 7;
+    lone_members(lone, 2, ALL_UP, /* fresh */ 2);
+    repair(lone);
+    lone_plan(2, 2, 2, 2);
+    const struct job_id job = lone_request(lone, FLOW_CHAIN);
+    struct message moved = lone_message(lone, MESSAGE_MOVED, job, FLOW_CHAIN, 1);
+    moved.from = 2;
+    moved.worker = 1;
+    moved.life = life;
+    return moved;
+}
+
 static void a_task_that_moved_to_an_earlier_life_runs_again_in_a_while(void **state)
 {
     (void)state;
     struct lone lone;
     lone_open(&lone, &(struct lone_options){0});
-    lone.incarnations[1] = 7;
-    lone_members(&lone, 2, ALL_UP, /* fresh */ 2);
-    repair(&lone);
-    lone_plan(2, 2, 2, 2);
-    const struct job_id job = lone_request(&lone, FLOW_CHAIN);
-    struct message moved = lone_message(&lone, MESSAGE_MOVED, job, FLOW_CHAIN, 1);
-    moved.from = 2;
-    moved.worker = 1;
-    moved.life = 6;
+    const struct message moved = restart_and_move(&lone, 6);
     lone_deliver(&lone, &moved);
     repair(&lone);
     assert_int_equal(lone_sent_count(&lone, 2, MESSAGE_INPUT), 0); /* It would do so again. */
@@ -270,15 +278,7 @@ static void a_task_that_moved_to_the_present_life_goes_on(void **state)
     (void)state;
     struct lone lone;
     lone_open(&lone, &(struct lone_options){0});
-    lone.incarnations[1] = 7;
-    lone_members(&lone, 2, ALL_UP, /* fresh */ 2);
-    repair(&lone);
-    lone_plan(2, 2, 2, 2);
-    const struct job_id job = lone_request(&lone, FLOW_CHAIN);
-    struct message moved = lone_message(&lone, MESSAGE_MOVED, job, FLOW_CHAIN, 1);
-    moved.from = 2;
-    moved.worker = 1;
-    moved.life = 7;
+    const struct message moved = restart_and_move(&lone, 7);
     lone_deliver(&lone, &moved);
     assert_false(lone_timer(&lone, TIMER_STALE));
     assert_false(lone_timer(&lone, TIMER_REPAIR));
