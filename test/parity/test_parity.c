@@ -215,8 +215,9 @@ static int64_t compare(const struct script *script)
         fail_at(script, &workload, lists, shorter);
     }
     assert_int_equal(count_kind(&lists[0], RECORD_ANSWERED), script->jobs);
+    /* Where the network is slow, all models stay with those that count what is lost with one. */
     const bool keeps =
-        strstr(script->policy, "keep=") != NULL; /* Where the network is slow, all. */
+        strstr(script->policy, "keep=") != NULL || strcmp(script->policy, "weft") == 0;
     assert_true(count_kind(&lists[0], RECORD_EVICTED) > 0 || keeps);
     const uint32_t placed = count_kind(&lists[0], RECORD_PLACED);
     assert_true(placed + count_kind(&lists[0], RECORD_CLAIMED) >= script->jobs);
