@@ -172,19 +172,6 @@ static void judge(
     }
 }
 
-/* Bits of all kinds of faults that may come. */
-static uint32_t fault_kinds(const struct scenario *scenario)
-{
-    uint32_t kinds = 0;
-    for (uint32_t i = 0; i < scenario->fault_count; i++) {
-        kinds |= 1u << scenario->faults[i].kind;
-    }
-    for (uint32_t i = 0; i < scenario->fault_random_count; i++) {
-        kinds |= scenario->fault_randoms[i].kinds;
-    }
-    return kinds;
-}
-
 bool run_simulate(
     const struct scenario *scenario, const struct run_options *options,
     struct run_result *result_out)
@@ -225,7 +212,7 @@ bool run_simulate(
     struct run_invariants invariants = {
         .on_record = options->on_record,
         .context = options->context,
-        .may_be_silent = fault_is_silent(fault_kinds(scenario))};
+        .may_be_silent = sim_may_be_silent(&sim_options)};
     if (options->check) {
         sim_options.on_record = run_invariants_record;
         sim_options.context = &invariants;

@@ -4,7 +4,6 @@
 #ifndef MODEL_FAULT_H
 #define MODEL_FAULT_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 struct fleet;
@@ -62,12 +61,6 @@ uint32_t fault_drawable_kinds(void);
 uint32_t fault_draw_all(
     const struct fault_random *randoms, uint32_t random_count, const struct fleet *fleet,
     uint64_t seed, struct fault *faults_out, uint32_t faults_max);
-
-/* Whether messages may be lost by some of @kinds, bits of enum fault_kind, and nobody is told. */
-static inline bool fault_is_silent(uint32_t kinds)
-{
-    return (kinds & (1u << FAULT_STOP | 1u << FAULT_PARTITION | 1u << FAULT_LOSS)) != 0;
-}
 
 /* Whether @kind hits a worker rather than a node. */
 static inline int fault_hits_worker(enum fault_kind kind)

@@ -6,6 +6,19 @@
 
 #include <string.h>
 
+bool sim_may_be_silent(const struct sim_options *options)
+{
+    const uint32_t silent = 1u << FAULT_STOP | 1u << FAULT_PARTITION | 1u << FAULT_LOSS;
+    uint32_t kinds = 0;
+    for (uint32_t i = 0; i < options->fault_count; i++) {
+        kinds |= 1u << options->faults[i].kind;
+    }
+    for (uint32_t i = 0; i < options->fault_random_count; i++) {
+        kinds |= options->fault_randoms[i].kinds;
+    }
+    return (kinds & silent) != 0;
+}
+
 /* What the options say, and what is drawn. */
 static void plan(struct sim *sim)
 {

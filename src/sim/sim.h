@@ -70,6 +70,9 @@ struct sim_counters {
     uint64_t answered; /* Answered or refused. */
 };
 
+/* Whether faults of @options may lose messages, and nobody is told. */
+bool sim_may_be_silent(const struct sim_options *options);
+
 struct sim *sim_create(const struct sim_options *options);
 void sim_destroy(struct sim *sim);
 

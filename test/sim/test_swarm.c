@@ -73,16 +73,6 @@ static void on_end(int signal_number)
     (void)raise(signal_number);
 }
 
-/* Bits of all kinds of faults that may come. */
-static uint32_t fault_kinds(const struct swarm *swarm)
-{
-    uint32_t kinds = swarm->options.fault_random_count > 0 ? swarm->random.kinds : 0;
-    for (uint32_t i = 0; i < swarm->options.fault_count; i++) {
-        kinds |= 1u << swarm->faults[i].kind;
-    }
-    return kinds;
-}
-
 static uint64_t run_seed(uint64_t seed, bool shown)
 {
     struct swarm swarm;
@@ -114,7 +104,7 @@ static uint64_t run_seed(uint64_t seed, bool shown)
         assert_int_equal(report.failed + (admits ? 0 : report.refused), 0);
         assert_int_equal(report.repeated, 0);
     }
-    if (!fault_is_silent(fault_kinds(&swarm))) { /* Nobody has to find out by waiting. */
+    if (!sim_may_be_silent(&swarm.options)) { /* Nobody has to find out by waiting. */
         assert_int_equal(watch.silences, 0);
     }
     /* Little's law: jobs in the system over all time are the times of all jobs in it. */
