@@ -65,8 +65,11 @@ static bool query_owners(struct node *node)
         if (visit->job.node == node->id) {
             continue;
         }
-        if (members_is_over(node->view.members, visit->job.node, visit->job.incarnation)) {
-            visits_cancel(node, visit->job, REASON_OWNER_LOST); /* It came after the verdict. */
+        /* It came after the verdict, or of a life that has ended before it was heard of. */
+        const struct members *members = node->view.members;
+        if (members_is_over(members, visit->job.node, visit->job.incarnation) ||
+            members_is_unheard(members, visit->job.node, visit->job.incarnation)) {
+            visits_cancel(node, visit->job, REASON_OWNER_LOST);
             continue;
         }
         const struct message query = {

@@ -12,7 +12,9 @@ static void ask_after(struct node *node, uint32_t slot)
     const struct message query = {
         .kind = MESSAGE_QUERY, .job = entry->job, .workflow = entry->workflow};
     keyed_lose_patience(entry);
-    if (entry->state == KEYED_DEPUTED && !keyed_is_orphan(node, entry)) {
+    if (entry->state == KEYED_DEPUTED && keyed_is_orphan(node, entry)) {
+        members_look_again(node); /* Of a life that has ended before it was heard of. */
+    } else if (entry->state == KEYED_DEPUTED) {
         entry->touched_ns = now_ns(node);
         outbox_send(node, entry->job.node, &query);
     } else if (entry->state == KEYED_WAITING && entry->is_recalled) {

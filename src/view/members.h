@@ -54,6 +54,13 @@ static inline bool members_is_over(
     return listed > incarnation || (listed == incarnation && !members_is_up(members, node));
 }
 
+/* Whether life @incarnation of @node is one that the list does not know yet. */
+static inline bool members_is_unheard(
+    const struct members *members, uint32_t node, uint32_t incarnation)
+{
+    return incarnation > members_incarnation(members, node);
+}
+
 static inline bool suspects_has(const struct suspects *suspects, uint32_t node)
 {
     return suspects->count > 0 && bitset_has(suspects->bits, node);

@@ -448,6 +448,22 @@ static void a_silent_owner_is_asked_and_its_word_is_law(void **state)
     lone_close(&lone);
 }
 
+/* Its owner came back, sent it, and died, before this node heard of any of it. */
+static void what_a_life_has_sent_that_is_never_heard_of_does_not_stay(void **state)
+{
+    (void)state;
+    struct lone lone;
+    lone_open(&lone, &(struct lone_options){0});
+    const struct job_id job = {.node = 1, .incarnation = 7, .number = 1};
+    const struct message plan = lone_message(&lone, MESSAGE_RESERVE, job, FLOW_CHAIN, 1);
+    lone_deliver(&lone, &plan);
+    assert_int_equal(node_counts(lone.node).visits, 1);
+    assert_true(lone_timer(&lone, TIMER_AUDIT));
+    assert_int_equal(lone_sent_count(&lone, 1, MESSAGE_QUERY), 0);
+    assert_true(lone_is_empty(&lone));
+    lone_close(&lone);
+}
+
 static void a_job_of_any_age_can_be_passed_on(void **state)
 {
     (void)state;
@@ -844,6 +860,7 @@ int main(void)
         cmocka_unit_test(a_moved_task_is_cancelled_where_it_went),
         cmocka_unit_test(a_node_that_asks_after_a_job_that_is_gone_is_told_to_cancel_it),
         cmocka_unit_test(a_silent_owner_is_asked_and_its_word_is_law),
+        cmocka_unit_test(what_a_life_has_sent_that_is_never_heard_of_does_not_stay),
         cmocka_unit_test(a_job_of_any_age_can_be_passed_on),
         cmocka_unit_test(the_work_of_a_row_is_bounded_so_that_it_can_be_added_to_a_time),
         cmocka_unit_test(rows_only_move_forward),

@@ -692,6 +692,25 @@ static void lose_owner(struct lone *lone, uint32_t losses)
     assert_true(lone_timer(lone, TIMER_REPAIR));
 }
 
+/* The owner came back, was asked, and died, before this node heard of any of it. */
+static void a_deputy_takes_over_from_a_life_that_it_never_hears_of(void **state)
+{
+    (void)state;
+    struct lone lone;
+    open_with_deputies(&lone);
+    lone_members(&lone, 2, WITHOUT_1, /* fresh */ 0);
+    lone.key = key_of(0, 2);
+    const struct job_id job = {.node = 1, .incarnation = 7, .number = 1};
+    say(&lone, MESSAGE_DEPUTE, job, 1);
+    while (lone_timer(&lone, TIMER_REPAIR)) {
+        assert_int_equal(node_counts(lone.node).jobs, 0); /* It may be there. */
+    }
+    assert_true(lone_timer(&lone, TIMER_AUDIT));
+    assert_true(lone_timer(&lone, TIMER_REPAIR));
+    assert_int_equal(node_counts(lone.node).jobs, 1);
+    lone_close(&lone);
+}
+
 static void the_deputy_takes_over_and_a_client_that_asks_gets_the_answer(void **state)
 {
     (void)state;
@@ -1149,6 +1168,7 @@ int main(void)
         cmocka_unit_test(a_deputy_keeps_the_answer_for_who_asks_it),
         cmocka_unit_test(a_deputy_does_not_wait_for_tasks_of_what_is_answered),
         cmocka_unit_test(a_deputy_with_a_client_goes_on_with_what_its_owner_drops),
+        cmocka_unit_test(a_deputy_takes_over_from_a_life_that_it_never_hears_of),
         cmocka_unit_test(the_deputy_takes_over_and_a_client_that_asks_gets_the_answer),
         cmocka_unit_test(a_job_that_no_client_waits_for_ends_too),
         cmocka_unit_test(attempts_are_counted_over_all_owners),
