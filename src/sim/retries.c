@@ -68,6 +68,18 @@ bool retries_is_away(const struct sim *sim, uint32_t slot)
     return sim->options.has_deputies && keyed_at(sim, slot)->retry_ns != 0;
 }
 
+/* Whether all nodes can ask @member: none of them has still to hear that it is there. */
+static bool is_known_to_all(const struct sim *sim, uint32_t member)
+{
+    for (uint32_t i = 0; i < sim->options.fleet->node_count; i++) {
+        const struct node *node = sim->nodes[i].node;
+        if (node != NULL && !node_has_heard_of(node, member, sim->nodes[member].incarnation)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /*
  * A member that keeps the answer of client @slot, and that all others can reach as long as it
  * lives. NODE_NONE: there is none, or that cannot be said.
@@ -79,7 +91,7 @@ static uint32_t find_keeper(const struct sim *sim, uint32_t slot)
     }
     for (uint32_t i = 0; i < sim->options.fleet->node_count; i++) {
         if (sim->nodes[i].node != NULL && members_is_up(sim->members, i) &&
-            node_keeps(sim->nodes[i].node, retries_key(sim, slot))) {
+            node_keeps(sim->nodes[i].node, retries_key(sim, slot)) && is_known_to_all(sim, i)) {
             return i;
         }
     }
