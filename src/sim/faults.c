@@ -195,6 +195,22 @@ static void stop(struct sim *sim, const struct fault *fault)
     }
 }
 
+/* Node @at, which has heard of all members, cannot reach those that have died since. */
+static void hint_of_unmet(struct sim *sim, uint32_t at)
+{
+    for (uint32_t about = 0; about < sim->options.fleet->node_count; about++) {
+        const struct sim_node *peer = &sim->nodes[about];
+        const bool is_there =
+            peer->node != NULL && peer->incarnation == members_incarnation(sim->members, about);
+        if (members_is_up(sim->members, about) && !is_there) {
+            struct event event = {.kind = EVENT_PEER_HINT};
+            event.peer.node = about;
+            event.peer.hint = PEER_UNMET;
+            sim_step(sim, at, &event);
+        }
+    }
+}
+
 void faults_tell(struct sim *sim, uint32_t node)
 {
     const struct sim_node *told = &sim->nodes[node];
@@ -202,6 +218,7 @@ void faults_tell(struct sim *sim, uint32_t node)
         struct event event = {.kind = EVENT_MEMBERS};
         event.members = sim->members;
         sim_step(sim, node, &event);
+        hint_of_unmet(sim, node);
     }
 }
 
@@ -297,11 +314,12 @@ void faults_over(struct sim *sim, uint32_t number)
     mark(sim, &sim->fault_list[number], /* on */ false);
 }
 
-/* Whether @a and @b can talk, as far as connections go. */
-static bool is_connected(const struct sim *sim, uint32_t a, uint32_t b)
+/* Whether @at can be connected to @about: it greets none but lives that it has heard of. */
+static bool is_connected(const struct sim *sim, uint32_t at, uint32_t about)
 {
-    return sim->nodes[a].node != NULL && sim->nodes[b].node != NULL &&
-           sim->nodes[a].cuts == sim->nodes[b].cuts;
+    const struct sim_node *peer = &sim->nodes[about];
+    return sim->nodes[at].node != NULL && peer->node != NULL && sim->nodes[at].cuts == peer->cuts &&
+           node_has_heard_of(sim->nodes[at].node, about, peer->incarnation);
 }
 
 void faults_hint(struct sim *sim, uint32_t at, uint32_t about, bool broken)
