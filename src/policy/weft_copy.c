@@ -6,13 +6,13 @@
 #include "policy/weft_home.h"
 #include "policy/weft_options.h"
 
-/* A model that tasks of this home need. */
+/* A model of workflows whose jobs are under way. */
 struct wanted_copy {
     uint32_t model;
     uint32_t holders; /* Workers that hold it, or will. */
     struct need need; /* Of one item of the first task that needs it. */
     uint64_t bytes;   /* Of as many items as are looked at. */
-    bool is_held_up;  /* Inputs of one of these tasks are, on their way. */
+    bool is_due;      /* Tasks that need it have come, or their inputs are held up on their way. */
 };
 
 struct copies {
@@ -59,7 +59,7 @@ static uint32_t count_holders(const struct view *view, uint32_t model)
 }
 
 static void want(
-    struct copies *copies, const struct workflow_task *task, uint32_t model, bool is_held_up)
+    struct copies *copies, const struct workflow_task *task, uint32_t model, bool is_due)
 {
     uint32_t i = 0;
     while (i < copies->count && copies->wanted[i].model != model) {
@@ -67,7 +67,7 @@ static void want(
     }
     struct wanted_copy *wanted = &copies->wanted[i];
     if (i < copies->count) {
-        wanted->is_held_up = wanted->is_held_up || is_held_up;
+        wanted->is_due = wanted->is_due || is_due;
         return;
     }
     const struct profile *profile = copies->input->profile;
@@ -76,12 +76,11 @@ static void want(
         .holders = count_holders(copies->input->view, model),
         .need = need_of(profile, task, /* items */ 1),
         .bytes = need_bytes(profile, task, QUEUE_LOOKS_MAX),
-        .is_held_up = is_held_up,
+        .is_due = is_due,
     };
     copies->count++;
 }
 
-/* What is wanted of @workflow: models in use, and ahead of that where inputs are held up. */
 static void want_workflow(struct copies *copies, const struct workflow *workflow)
 {
     const struct policy_input *input = copies->input;
@@ -89,9 +88,9 @@ static void want_workflow(struct copies *copies, const struct workflow *workflow
     for (uint32_t i = 0; i < workflow->task_count && under_way; i++) {
         const struct workflow_task *task = &workflow->tasks[i];
         const uint32_t number = workflow->queue_first + i;
-        const bool held_up = is_held_up(input, number);
-        for (uint32_t k = 0; k < task->model_count && (held_up || is_used(input, number)); k++) {
-            want(copies, task, task->models[k], held_up);
+        const bool is_due = is_used(input, number) || is_held_up(input, number);
+        for (uint32_t k = 0; k < task->model_count; k++) {
+            want(copies, task, task->models[k], is_due);
         }
     }
 }
@@ -111,8 +110,9 @@ static void find_wanted(const struct policy_input *input, struct copies *copies_
 }
 
 /*
- * What fewest workers hold, of what @worker has room for; NULL: nothing. Where memory is too small
- * for all models only one that is worth it is copied: it may have to leave again.
+ * What fewest workers hold, of what @worker has room for; NULL: nothing. Where memory has room for
+ * all models only those that are due are copied. Where it is too small loads are what jobs wait
+ * for, and no memory is left empty until the first task asks for it.
  */
 static struct wanted_copy *find_rarest(struct copies *copies, uint32_t worker)
 {
@@ -122,7 +122,7 @@ static struct wanted_copy *find_rarest(struct copies *copies, uint32_t worker)
     struct wanted_copy *best = NULL;
     for (uint32_t i = 0; i < copies->count; i++) {
         struct wanted_copy *wanted = &copies->wanted[i];
-        if (wanted->bytes <= room && (is_large || wanted->is_held_up) &&
+        if (wanted->bytes <= room && (!is_large || wanted->is_due) &&
             (best == NULL || wanted->holders < best->holders) &&
             choose_can_run(view, worker, wanted->need) &&
             !view_holds_model(view, worker, wanted->model)) {

@@ -14,6 +14,9 @@
 /* A worker without room is free in a moment at the earliest, even if its row is about to say so. */
 #define WAIT_LEAST_NS INT64_C(1000000)
 
+/* A load that evicts is paid again, by tasks that wait for what left, and by those behind them. */
+enum { EVICTION_WEIGHT = 2 };
+
 /* Configs are searched for as esg does by default, with time for transfers. */
 static const double esg_options[POLICY_OPTIONS_MAX] = {
     [ESG_K] = 5,     [ESG_GROUP] = 3, [ESG_SHARE] = 1,     [ESG_BATCH] = 1,   [ESG_ADAPT] = 1,
@@ -464,7 +467,7 @@ static void dispatch_queue(
         .number = workflow->queue_first + queue->task,
         .bytes = need_bytes(input->profile, &workflow->tasks[queue->task], /* items */ 1),
         .all = all,
-        .eviction_64ths = compass_64ths(input->options[WEFT_EVICTION]),
+        .eviction_64ths = EVICTION_WEIGHT * compass_64ths(input->options[WEFT_EVICTION]),
     };
     answer_out->near_first = true;
     for (uint32_t i = 0; i <= queue->look_count; i++) { /* The last one stands for all others. */

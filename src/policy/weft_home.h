@@ -7,7 +7,7 @@
  * room for it yet:
  *
  *     delay = wait for room + max(load of models, transfers of all inputs)
- *     score = delay + what runs take longer there
+ *     score = delay + what runs take longer there + wait for room + 2 x load, if it evicts
  *
  * If a config would be in time on a worker that has no room, and none is on one that has, the
  * queue waits. If none is in time anywhere, the config and worker that end first are taken.
