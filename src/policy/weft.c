@@ -28,11 +28,8 @@
  * Ignores: the spread of run times, and on whole devices which models are slow.
  * Not for: jobs whose clients know better where they should run.
  */
-#include <string.h>
-
 #include "base/arena.h"
 #include "base/assert.h"
-#include "base/bitset.h"
 #include "base/numbers.h"
 #include "model/graph.h"
 #include "policy/choose.h"
@@ -95,19 +92,23 @@ static const struct policy_option options[] = {
     {.name = NULL},
 };
 
+/* Workers are drawn evenly from groups: in the rack or not, with the models or without. */
+enum { GROUP_IN_RACK = 1, GROUP_HOLDER = 2, GROUPS = 4, GROUP_NOT_USABLE = GROUPS };
+
 /* The task in question. */
 struct hop {
     const struct policy_input *input;
     const struct task_facts *facts;
     struct compass_prices prices;
     struct compass_task task;
-    uint64_t bytes;        /* Of its inputs, which are all here. */
-    uint32_t return_node;  /* Where its output is gathered; NODE_NONE: wherever it runs. */
-    uint64_t return_bytes; /* Of that output. */
-    uint32_t usable;       /* Workers that can run it. */
-    uint32_t busy;         /* Usable ones that have something to do. */
-    uint32_t alike[4];     /* Usable ones by group_of(). */
-    uint64_t *holders;     /* A bit for each worker that has all its models, if it is usable. */
+    uint64_t bytes;         /* Of its inputs, which are all here. */
+    uint32_t return_node;   /* Where its output is gathered; NODE_NONE: wherever it runs. */
+    uint64_t return_bytes;  /* Of that output. */
+    uint32_t usable;        /* Workers that can run it. */
+    uint32_t busy;          /* Usable ones that have something to do. */
+    uint32_t sample;        /* So many of each group are drawn. */
+    uint32_t alike[GROUPS]; /* Usable ones by group. */
+    uint8_t *groups;        /* By worker. */
 };
 
 /* The critical path of each workflow on the fastest devices. */
@@ -237,43 +238,52 @@ static bool holds_all(const struct hop *hop, uint32_t worker)
     return holds;
 }
 
-/* Workers are drawn evenly from groups: in the rack or not, with the models or without. */
-static uint32_t group_of(const struct hop *hop, uint32_t worker)
+/* The group of @worker, which can be used. */
+static uint8_t group_of(const struct hop *hop, uint32_t worker)
 {
-    return (is_in_rack(hop->input->view, worker) ? 1u : 0u) +
-           (bitset_has(hop->holders, worker) ? 2u : 0u);
+    const bool in_rack = is_in_rack(hop->input->view, worker);
+    return (uint8_t)((in_rack ? GROUP_IN_RACK : 0) | (holds_all(hop, worker) ? GROUP_HOLDER : 0));
 }
 
-/* Look at all rows once. @holders is room for a bit of each worker. */
+/* Look at all rows once. @groups is room for one of each worker. */
 static void open_hop(
     struct hop *hop, const struct policy_input *input, const struct task_facts *facts,
-    uint64_t *holders)
+    uint8_t *groups)
 {
     const struct view *view = input->view;
     int64_t backlog_ns = 0;
-    *hop = (struct hop){.input = input, .facts = facts, .holders = holders};
+    *hop = (struct hop){
+        .input = input,
+        .facts = facts,
+        .sample = (uint32_t)input->options[WEFT_SAMPLE],
+        .groups = groups,
+    };
     compass_task_init(&hop->task, input, &facts->job->graph->tasks[facts->task], facts->items);
     hop->task.demand = &state_of(input)->demand;
     for (uint32_t i = 0; i < facts->input_count; i++) {
         hop->bytes += facts->inputs[i].bytes;
     }
     find_return(hop);
-    memset(holders, 0, bitset_words(view->fleet->worker_count) * sizeof(*holders));
     for (uint32_t worker = 0; worker < view->fleet->worker_count; worker++) {
+        groups[worker] = GROUP_NOT_USABLE;
         if (choose_can_use(view, worker, hop->task.need)) {
-            if (holds_all(hop, worker)) {
-                bitset_add(holders, worker);
-            }
             const int64_t wait_ns = view_free_at_ns(view, worker) - view->now_ns;
             backlog_ns += min_i64(wait_ns, DURATION_NS_MAX);
             hop->busy += wait_ns > 0 ? 1 : 0;
-            hop->alike[group_of(hop, worker)]++;
+            groups[worker] = group_of(hop, worker);
+            hop->alike[groups[worker]]++;
             hop->usable++;
         }
     }
     if (hop->usable > 0) {
         set_prices(hop, backlog_ns / hop->usable);
     }
+}
+
+/* Whether @worker can be used and has all models of the task. */
+static bool is_holder(const struct hop *hop, uint32_t worker)
+{
+    return (hop->groups[worker] & GROUP_HOLDER) != 0;
 }
 
 /* What others may send to a worker while inputs travel for @late_ns. */
@@ -337,8 +347,8 @@ static int64_t score_ns(struct hop *hop, uint32_t worker, int64_t free_ns)
 /* Whether @worker is looked at: all where there are few, or where the data is or returns to. */
 static bool is_drawn(const struct hop *hop, uint32_t worker, bool is_near)
 {
-    const uint32_t sample = (uint32_t)hop->input->options[WEFT_SAMPLE];
-    const uint32_t of = hop->alike[group_of(hop, worker)];
+    const uint32_t sample = hop->sample;
+    const uint32_t of = hop->alike[hop->groups[worker]];
     return is_near || of <= sample + sample / 2 || rng_below(hop->input->rng, of) < sample;
 }
 
@@ -426,7 +436,7 @@ static bool stays(struct hop *hop)
     const uint32_t worker = facts->here;
     const int64_t wait_ns = view_free_at_ns(view, worker) - view->now_ns;
     if (facts->job->graph->tasks[facts->task].in_count == 0 || wait_ns <= 0 ||
-        !bitset_has(hop->holders, worker)) {
+        !is_holder(hop, worker)) {
         return false;
     }
     const int64_t run_ns = compass_times_on(&hop->task, &view->fleet->workers[worker])->run_ns;
@@ -438,17 +448,17 @@ static uint32_t place_task(const struct policy_input *input, const struct task_f
     const struct view *view = input->view;
     const struct fleet *fleet = view->fleet;
     struct hop hop;
-    uint64_t holders[WORKERS_MAX / 64];
+    uint8_t groups[WORKERS_MAX];
     uint32_t best = WORKER_NONE;
     int64_t best_ns = INT64_MAX;
     uint32_t away = WORKER_NONE;
     int64_t away_ns = INT64_MAX;
-    open_hop(&hop, input, facts, holders);
+    open_hop(&hop, input, facts, groups);
     const bool is_kept = input->options[WEFT_STAY] != 0 && stays(&hop);
     for (uint32_t worker = 0; hop.usable > 0 && worker < fleet->worker_count; worker++) {
         const uint32_t node = fleet->workers[worker].node;
         const bool is_near = node == view->node || node == hop.return_node;
-        if ((is_kept && node != view->node) || !choose_can_use(view, worker, hop.task.need) ||
+        if (groups[worker] == GROUP_NOT_USABLE || (is_kept && node != view->node) ||
             !is_drawn(&hop, worker, is_near)) {
             continue;
         }
@@ -473,7 +483,7 @@ static uint32_t place_task(const struct policy_input *input, const struct task_f
     if (best == WORKER_NONE) {
         return choose_first(view, hop.task.need);
     }
-    if (!bitset_has(hop.holders, best)) {
+    if (!is_holder(&hop, best)) {
         weft_keep_note(input, hop.task.kind, best);
     }
     const struct weft_transfer sent =
