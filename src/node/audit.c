@@ -151,8 +151,9 @@ void audit_run(struct node *node)
     home_audit(node);
     grants_audit(node);
     keys_audit(node);
-    if (node->keys.list.first != POOL_NONE || node->visit_count > 0 || node->job_count > 0 ||
-        node->home.claims.count > 0 || node->grant_count > 0) {
+    outbox_audit(node);
+    if (node->parked_count > 0 || node->keys.list.first != POOL_NONE || node->visit_count > 0 ||
+        node->job_count > 0 || node->home.claims.count > 0 || node->grant_count > 0) {
         audit_start(node);
     }
 }

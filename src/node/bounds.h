@@ -13,7 +13,7 @@ enum {
     REPAIRS_PER_STEP = 4, /* A step stays short even when a thousand jobs lost a worker. */
     REPAIR_LOOKS_PER_STEP = 256,
     VISITS_PER_STEP = REPAIRS_PER_STEP + 2, /* Of jobs, and of requests that are taken over. */
-    PARKED_MAX = 1024,                      /* Messages that wait for blocked peers. */
+    PARKED_MAX = 1024,                      /* Messages that wait for peers. */
     /*
      * Cancelled jobs whose late messages are recognised. Each is a message under way when its job
      * was cancelled; one that falls out costs a run and a visit, until the next audit.

@@ -12,6 +12,7 @@ struct parked {
     uint32_t next;
     uint32_t node;
     uint32_t tensor; /* POOL_NONE for a plain message. */
+    int64_t since_ns;
     struct message message;
     uint16_t placement[];
 };

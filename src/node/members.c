@@ -20,12 +20,13 @@ static void forget_workers(struct node *node, uint32_t peer)
     }
 }
 
-static void lose(struct node *node, uint32_t peer)
+/* Life @incarnation of @peer, and those before it, are over. */
+static void lose(struct node *node, uint32_t peer, uint32_t incarnation)
 {
     trace(node, RECORD_NODE_LOST, REASON_NONE)->value = peer;
     suspects_remove(&node->unmet, peer);
     forget_workers(node, peer);
-    outbox_forget(node, peer);
+    outbox_forget(node, peer, incarnation);
     for (uint32_t i = 0; i < node->worker_count; i++) {
         node->workers[i].asked = false; /* The one that was asked may be gone. */
     }
@@ -96,13 +97,14 @@ void members_changed(struct node *node, const struct members *members)
             continue;
         }
         if (was_up && !members_is_same(members, peer, old->epoch)) {
-            lose(node, peer);
+            lose(node, peer, members_incarnation(old, peer));
             lost = true;
         }
         const bool is_new = !was_up || members->since[peer] > old->epoch;
         if (is_new && members_is_up(members, peer)) {
             trace(node, RECORD_NODE_BACK, REASON_NONE)->value = peer;
             suspects_remove(&node->view.suspects, peer);
+            outbox_heard(node, peer);
             keys_returned(node, peer);
             joined = true;
         }

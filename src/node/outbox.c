@@ -4,6 +4,7 @@
 
 #include "base/numbers.h"
 #include "node/access.h"
+#include "node/audit.h"
 #include "node/inbox.h"
 
 uint32_t tensor_take(struct node *node, struct handle handle, uint32_t items, uint64_t bytes)
@@ -91,11 +92,27 @@ static void emit_move(
     tensor_release(node, tensor); /* The host holds the contents until they have left. */
 }
 
-/* Whether a message to @to has to wait. Past the limit the host's buffers take the rest. */
-static bool must_park(const struct node *node, uint32_t to)
+/*
+ * Whether @message for @to has to wait: for a peer that is blocked, or for a life that no list has
+ * named yet, which nets cannot reach. Past the limit the host's buffers take the rest.
+ */
+static bool must_park(const struct node *node, uint32_t to, const struct message *message)
 {
-    return node->blocked.count > 0 && node->parked_count < PARKED_MAX &&
-           suspects_has(&node->blocked, to);
+    const bool is_unheard =
+        members_is_unheard(node->view.members, to, incarnation_of(node, to, message));
+    return node->parked_count < PARKED_MAX && (is_unheard || suspects_has(&node->blocked, to));
+}
+
+static void park_last(struct node *node, uint32_t slot)
+{
+    if (node->parked_last == POOL_NONE) {
+        node->parked_first = slot;
+    } else {
+        struct parked *last = pool_at(&node->pools->parked, node->parked_last);
+        last->next = slot;
+    }
+    ((struct parked *)pool_at(&node->pools->parked, slot))->next = POOL_NONE;
+    node->parked_last = slot;
 }
 
 static void park(struct node *node, uint32_t to, const struct message *message, uint32_t tensor)
@@ -103,23 +120,19 @@ static void park(struct node *node, uint32_t to, const struct message *message, 
     const uint32_t slot = pool_take(&node->pools->parked);
     ASSERT(slot != POOL_NONE);
     struct parked *parked = pool_at(&node->pools->parked, slot);
-    parked->next = POOL_NONE;
     parked->node = to;
     parked->tensor = tensor;
+    parked->since_ns = now_ns(node);
     parked->message = *message;
+    parked->message.to_incarnation = incarnation_of(node, to, message);
     if (message_placement_count(message) > 0) {
         memcpy(
             parked->placement, message->work.placement,
             message->work.placement_count * sizeof(parked->placement[0]));
     }
-    if (node->parked_last == POOL_NONE) {
-        node->parked_first = slot;
-    } else {
-        struct parked *last = pool_at(&node->pools->parked, node->parked_last);
-        last->next = slot;
-    }
-    node->parked_last = slot;
+    park_last(node, slot);
     node->parked_count++;
+    audit_start(node);
 }
 
 void outbox_send(struct node *node, uint32_t to, const struct message *message)
@@ -132,7 +145,7 @@ void outbox_send(struct node *node, uint32_t to, const struct message *message)
         inbox_own_message(node, &own);
         return;
     }
-    if (must_park(node, to)) {
+    if (must_park(node, to, message)) {
         park(node, to, message, POOL_NONE);
         return;
     }
@@ -150,46 +163,50 @@ void outbox_move(struct node *node, uint32_t to, const struct message *message, 
         inbox_own_input(node, &own, tensor);
         return;
     }
-    if (must_park(node, to)) {
+    if (must_park(node, to, message)) {
         park(node, to, message, tensor);
         return;
     }
     emit_move(node, to, message, tensor);
 }
 
-/* Take everything for @to off the list; send it, or drop it. */
-static void unpark(struct node *node, uint32_t to, bool send)
+/* What becomes of messages that wait for a peer, by the life of it that they are for. */
+struct fate {
+    uint32_t drop_below; /* These lives are over. */
+    uint32_t send_below; /* Of the others, these can be reached. */
+};
+
+/* Take what waits for @to, NODE_NONE for any, off the list, as far as @fate says so. */
+static void unpark(struct node *node, uint32_t to, struct fate fate)
 {
-    uint32_t slot = node->parked_first;
+    uint32_t next = node->parked_first;
     node->parked_first = POOL_NONE;
     node->parked_last = POOL_NONE;
-    while (slot != POOL_NONE) {
+    while (next != POOL_NONE) {
+        const uint32_t slot = next;
         struct parked *parked = pool_at(&node->pools->parked, slot);
-        const uint32_t next = parked->next;
-        if (parked->node != to) { /* Keep it, in its order. */
-            parked->next = POOL_NONE;
-            if (node->parked_last == POOL_NONE) {
-                node->parked_first = slot;
-            } else {
-                ((struct parked *)pool_at(&node->pools->parked, node->parked_last))->next = slot;
-            }
-            node->parked_last = slot;
-            slot = next;
+        const uint32_t life = parked->message.to_incarnation;
+        const bool is_given_up = members_is_unheard(node->view.members, parked->node, life) &&
+                                 now_ns(node) - parked->since_ns >= AUDIT_NS;
+        const bool is_meant = to == NODE_NONE || parked->node == to;
+        const bool is_dropped = is_given_up || (is_meant && life < fate.drop_below);
+        next = parked->next;
+        if (!is_dropped && !(is_meant && life < fate.send_below)) {
+            park_last(node, slot); /* In its order. */
             continue;
         }
         if (message_has_placement(parked->message.kind)) {
             parked->message.work.placement = parked->placement;
         }
-        if (send && parked->tensor == POOL_NONE) {
+        if (!is_dropped && parked->tensor == POOL_NONE) {
             (void)emit(node, EFFECT_SEND, to, &parked->message);
-        } else if (send) {
+        } else if (!is_dropped) {
             emit_move(node, to, &parked->message, parked->tensor);
         } else if (parked->tensor != POOL_NONE) {
             tensor_release(node, parked->tensor);
         }
         pool_give(&node->pools->parked, slot);
         node->parked_count--;
-        slot = next;
     }
 }
 
@@ -200,7 +217,19 @@ void outbox_block(struct node *node, uint32_t to, bool blocked)
         return;
     }
     suspects_remove(&node->blocked, to);
-    unpark(node, to, /* send */ true);
+    const uint32_t listed = members_incarnation(node->view.members, to);
+    unpark(node, to, (struct fate){.send_below = listed + 1});
+}
+
+void outbox_heard(struct node *node, uint32_t to)
+{
+    const uint32_t listed = members_incarnation(node->view.members, to);
+    unpark(node, to, (struct fate){.drop_below = listed, .send_below = listed + 1});
+}
+
+void outbox_audit(struct node *node)
+{
+    unpark(node, NODE_NONE, (struct fate){0});
 }
 
 bool outbox_has(const struct node *node, struct job_id job)
@@ -216,8 +245,8 @@ bool outbox_has(const struct node *node, struct job_id job)
     return false;
 }
 
-void outbox_forget(struct node *node, uint32_t to)
+void outbox_forget(struct node *node, uint32_t to, uint32_t incarnation)
 {
     suspects_remove(&node->blocked, to);
-    unpark(node, to, /* send */ false);
+    unpark(node, to, (struct fate){.drop_below = incarnation + 1});
 }

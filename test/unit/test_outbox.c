@@ -112,6 +112,63 @@ static void a_restored_connection_unblocks_too(void **state)
     lone_close(&lone);
 }
 
+/* Node 1 works for life 7 of node 2, of which it has heard by way of another node only. */
+static void end_task_of_unheard_owner(struct lone *lone)
+{
+    lone_open(lone, &(struct lone_options){0});
+    const struct job_id job = {.node = 2, .incarnation = 7, .number = 1};
+    const struct message input = lone_message(lone, MESSAGE_INPUT, job, FLOW_F, 0);
+    lone_deliver(lone, &input);
+    lone_batch_done(lone, WEFT_OK);
+    assert_int_equal(sent(lone), 0); /* A net knows nobody to give it to. */
+    assert_int_equal(lone->held, 1);
+}
+
+static void what_is_for_a_life_that_is_not_listed_yet_waits_for_it(void **state)
+{
+    (void)state;
+    struct lone lone;
+    end_task_of_unheard_owner(&lone);
+    lone_members(&lone, 2, /* up */ 3, /* fresh */ 0); /* The life before is over: */
+    assert_int_equal(sent(&lone), 0);
+    assert_int_equal(lone.held, 1);
+    lone_hint(&lone, 2, PEER_RESTORED);
+    assert_int_equal(sent(&lone), 0);
+    lone.incarnations[2] = 7;
+    lone_members(&lone, 3, /* up */ 7, /* fresh */ 4);
+    assert_int_equal(lone_sent_count(&lone, 2, MESSAGE_INPUT), 1);
+    assert_int_equal(lone_sent(&lone, 2, MESSAGE_INPUT)->to_incarnation, 7);
+    assert_int_equal(lone.held, 0);
+    lone_close(&lone);
+}
+
+static void what_is_for_a_life_that_was_missed_is_dropped(void **state)
+{
+    (void)state;
+    struct lone lone;
+    end_task_of_unheard_owner(&lone);
+    lone.incarnations[2] = 8;
+    lone_members(&lone, 2, /* up */ 7, /* fresh */ 4);
+    assert_int_equal(sent(&lone), 0);
+    assert_int_equal(lone.held, 0);
+    assert_int_equal(lone.pools.parked.used, 0);
+    lone_close(&lone);
+}
+
+static void what_is_for_a_life_that_never_comes_is_dropped_in_the_end(void **state)
+{
+    (void)state;
+    struct lone lone;
+    end_task_of_unheard_owner(&lone);
+    assert_true(lone_timer(&lone, TIMER_AUDIT));
+    assert_int_equal(lone.held, 0);
+    assert_int_equal(lone.pools.parked.used, 0);
+    while (lone_timer(&lone, TIMER_AUDIT)) {
+        assert_int_equal(sent(&lone), 0);
+    }
+    lone_close(&lone);
+}
+
 static void what_waits_for_a_lost_peer_is_dropped_and_its_tensors_released(void **state)
 {
     (void)state;
@@ -238,6 +295,9 @@ int main(void)
         cmocka_unit_test(a_message_without_a_placement_can_wait_as_well),
         cmocka_unit_test(only_the_blocked_peer_waits),
         cmocka_unit_test(a_restored_connection_unblocks_too),
+        cmocka_unit_test(what_is_for_a_life_that_is_not_listed_yet_waits_for_it),
+        cmocka_unit_test(what_is_for_a_life_that_was_missed_is_dropped),
+        cmocka_unit_test(what_is_for_a_life_that_never_comes_is_dropped_in_the_end),
         cmocka_unit_test(what_waits_for_a_lost_peer_is_dropped_and_its_tensors_released),
         cmocka_unit_test(a_peer_that_comes_back_is_not_blocked),
         cmocka_unit_test(past_the_limit_the_host_gets_the_rest),
