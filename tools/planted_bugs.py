@@ -869,6 +869,15 @@ BUGS = [
         (UNIT_TESTS,),
     ),
     Bug(
+        "unheard-sent",
+        "src/node/outbox.c",
+        "what is for a life that is not listed yet is given to a net that does not know it",
+        "`must_park()` does not look at the life",
+        "(is_unheard || suspects_has(&node->blocked, to))",
+        "suspects_has(&node->blocked, to)",
+        (UNIT_TESTS,),
+    ),
+    Bug(
         "one-catalogue",
         "src/model/agreement.h",
         "nodes whose workflows differ cannot be members of one cluster",

@@ -77,8 +77,7 @@ bool node_answers_for(const struct node *node, struct request_key key)
 
 bool node_has_heard_of(const struct node *node, uint32_t peer, uint32_t incarnation)
 {
-    const struct members *members = node->view.members;
-    return members_is_up(members, peer) && members_incarnation(members, peer) == incarnation;
+    return !members_is_unheard(node->view.members, peer, incarnation);
 }
 
 bool node_keeps(const struct node *node, struct request_key key)

@@ -137,7 +137,7 @@ bool node_knows(const struct node *node, struct request_key key);
 /* Whether the request with @key is this node's, or one that it is the deputy for. */
 bool node_answers_for(const struct node *node, struct request_key key);
 
-/* Whether life @incarnation of @peer is a member, as far as @node has heard. */
+/* Whether a list has named life @incarnation of @peer to @node, or a later one. */
 bool node_has_heard_of(const struct node *node, uint32_t peer, uint32_t incarnation);
 
 /* Whether the answer of the request with @key is kept here. */

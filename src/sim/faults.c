@@ -363,10 +363,13 @@ void faults_verdict(struct sim *sim)
     }
 }
 
-bool faults_swallow(struct sim *sim, uint32_t from, uint32_t to)
+bool faults_swallow(struct sim *sim, uint32_t from, uint32_t to, uint32_t life)
 {
     const struct sim_node *sender = &sim->nodes[from];
     const struct sim_node *receiver = &sim->nodes[to];
+    if (!node_has_heard_of(sender->node, to, life)) {
+        return true; /* A net greets no life that its list does not name. */
+    }
     if (sender->cuts != receiver->cuts) { /* The sender notices that no answer comes. */
         schedule_hint(sim, sim->now_ns + FAULT_HINT_NS, from, to, /* broken */ true);
         return true;

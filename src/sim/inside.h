@@ -229,8 +229,8 @@ ATTR_COLD void faults_tell(struct sim *sim, uint32_t node);
 /* The record of a job that was lost with its owner. */
 ATTR_COLD void faults_answer_lost(
     struct sim *sim, struct job_id job, uint32_t workflow, int64_t arrived_ns);
-/* Whether a message from @from to @to is lost. */
-ATTR_COLD bool faults_swallow(struct sim *sim, uint32_t from, uint32_t to);
+/* Whether a message from @from to life @life of @to is lost. */
+ATTR_COLD bool faults_swallow(struct sim *sim, uint32_t from, uint32_t to, uint32_t life);
 /* Whether run @run has crashed its node. */
 bool faults_poisons(struct sim *sim, const struct run *run);
 /* How much longer batches of @worker take. */

@@ -41,7 +41,8 @@ static void wake(struct sim *sim, uint32_t node, int64_t at_ns, const struct tim
 
 static void send(struct sim *sim, uint32_t node, const struct effect *effect)
 {
-    if (sim->fault_count > 0 && faults_swallow(sim, node, effect->send.node)) {
+    const uint32_t life = effect->send.message.to_incarnation;
+    if (sim->fault_count > 0 && faults_swallow(sim, node, effect->send.node, life)) {
         return;
     }
     network_send(sim, node, effect->send.node, &effect->send.message, effect->send.tensor);
