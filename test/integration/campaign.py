@@ -36,9 +36,14 @@ from operated import LIBRARY, LIMIT, Server  # noqa: E402
 
 WHOLE_S = 60  # Until all nodes have to see each other again, and clients have their answers.
 ANSWER_S = 4  # How long a client waits for a host before it asks the next, too: as `weft infer`.
+LATE_S = 10  # No lease, verdict and second run take so long: something was lost.
 HEARD_S = 0.2  # A line of a log may be read so much later than it was written.
 AFTER_S = 2  # After a verdict latencies are looked at for so long.
 AGAIN = 7  # Every so many requests are asked for twice.
+KINDS = frozenset(
+    "kill stop drain no_directory cut split loss delay clock compact wipe full_disk kill_two"
+    " version function roll lead".split()
+)
 SLOW = 4  # An answer is slow if it takes so many times the 99th percentile while all is well.
 WORKFLOW = clustered.WORKFLOW.replace(
     "outputs: {y: second.y}",
@@ -463,6 +468,8 @@ class Campaign:
             trail.append(f"{address[0]}:{address[1]} {status} {self.now() - began:.1f} s")
             if status == 200:
                 self.note(began, is_calm)
+                if end - self.now() < WHOLE_S - LATE_S:
+                    self.say(f"    late: {key}: {', '.join(trail[:9])}")
                 return data, attempt - before
             if status not in (None, 503):
                 raise AssertionError(f"{status}: {data}")
@@ -785,13 +792,20 @@ class Campaign:
             thread.join(timeout=LIMIT)
 
     def close(self):
-        self.stop_clients()
-        for name, host in self.hosts.items():
-            host.kill()
+        try:
+            self.stop_clients()
+            for host in self.hosts.values():
+                host.kill()
             if self.options.logs:
-                text = "\n".join(self.former_logs.get(name, []) + host.log)
-                (pathlib.Path(self.options.logs) / f"{name}.log").write_text(text + "\n")
-        self.holder.close()
+                self.write_logs(pathlib.Path(self.options.logs))
+        finally:
+            self.holder.close()
+
+    def write_logs(self, folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, host in self.hosts.items():
+            text = "\n".join(self.former_logs.get(name, []) + host.log)
+            (folder / f"{name}.log").write_text(text + "\n", encoding="utf-8")
 
 
 def report_recoveries(campaign):
@@ -825,6 +839,9 @@ def main(arguments=None):
     parser.add_argument("--logs", default="", help="folder for what the hosts have logged")
     parser.add_argument("--quiet", action="store_true")
     options = parser.parse_args(arguments)
+    unknown = sorted(set(filter(None, options.only.split(","))) - KINDS)
+    if unknown:
+        parser.error(f"--only: no event is called {', '.join(unknown)}: {', '.join(sorted(KINDS))}")
     campaign = Campaign(options)
     print(f"campaign: seed {options.seed}, {options.hosts} hosts "
           f"{'in namespaces' if campaign.has_links else 'on 127.0.0.1'}, "
