@@ -179,8 +179,8 @@ void runtime_set_member(struct runtime *runtime, const struct net_stream_peer *m
     ASSERT(runtime->options.remote != NULL && !runtime->stepping);
     ASSERT(member->incarnation <= UINT32_MAX);
     runtime_refresh(runtime);
+    net_stream_set_peer(runtime->net, member); /* First: nodes may have waited to send to it. */
     roster_join(runtime->roster, member->node, (uint32_t)member->incarnation);
-    net_stream_set_peer(runtime->net, member);
     if (runtime->hearing.on_joined != NULL) {
         runtime->hearing.on_joined(runtime->hearing.context);
     }

@@ -315,7 +315,7 @@ void lone_open(struct lone *lone, const struct lone_options *options)
             .up_count = LONE_NODES,
             .up = &lone->up[i],
             .since = lone->since[i],
-            .incarnations = lone->incarnations,
+            .incarnations = lone->lives[i],
         };
         lone->up[i] = (1 << LONE_NODES) - 1;
     }
@@ -452,6 +452,7 @@ void lone_members(struct lone *lone, uint64_t epoch, uint64_t up, uint64_t fresh
     for (uint32_t i = 0; i < LONE_NODES; i++) {
         members->up_count += (uint32_t)(up >> i & 1);
         lone->since[next][i] = (fresh >> i & 1) != 0 ? epoch : since[i];
+        lone->lives[next][i] = lone->incarnations[i];
     }
     struct event event = {.kind = EVENT_MEMBERS};
     event.members = members;

@@ -77,6 +77,7 @@ struct lone {
     uint32_t members_known; /* Which of the two the node has taken. */
     uint64_t up[2];
     uint64_t since[2][LONE_NODES];
+    uint32_t lives[2][LONE_NODES];
     uint32_t incarnations[LONE_NODES]; /* Of the next list. */
     uint32_t incarnation;              /* Its own. */
     struct effects effects;            /* Of the last step. */

@@ -18,21 +18,21 @@
 static const struct job_id first_life = {.node = 1, .incarnation = 1, .number = 1};
 static const struct job_id second_life = {.node = 1, .incarnation = 2, .number = 1};
 
-/* A node that believes node 1 to be in @incarnation. */
-static void open_with_peer(struct lone *lone, uint32_t incarnation)
-{
-    lone_open(lone, &(struct lone_options){.incarnation = 5});
-    lone->incarnations[1] = incarnation;
-}
-
-/* A list says that the next life of node 1 is a member. */
+/* A list says that life @incarnation of node 1 is a member. */
 static void list_peer(struct lone *lone, uint32_t incarnation)
 {
     lone->incarnations[1] = incarnation;
     lone_members(lone, lone->members[lone->members_known].epoch + 1, ALL_UP, /* fresh */ 1 << 1);
 }
 
-/* The same, and all that comes of it. */
+/* A node that believes node 1 to be in @incarnation. */
+static void open_with_peer(struct lone *lone, uint32_t incarnation)
+{
+    lone_open(lone, &(struct lone_options){.incarnation = 5});
+    list_peer(lone, incarnation);
+}
+
+/* A list says that it is a member in @incarnation, and all that comes of it happens. */
 static void restart_peer(struct lone *lone, uint32_t incarnation)
 {
     list_peer(lone, incarnation);
