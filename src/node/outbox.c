@@ -176,6 +176,16 @@ struct fate {
     uint32_t send_below; /* Of the others, these can be reached. */
 };
 
+/* Whether the life that @parked is for has ended, or was not heard of for too long. */
+static bool is_over(const struct node *node, const struct parked *parked)
+{
+    const struct members *members = node->view.members;
+    const uint32_t life = parked->message.to_incarnation;
+    return members_is_over(members, parked->node, life) ||
+           (members_is_unheard(members, parked->node, life) &&
+            now_ns(node) - parked->since_ns >= AUDIT_NS);
+}
+
 /* Take what waits for @to, NODE_NONE for any, off the list, as far as @fate says so. */
 static void unpark(struct node *node, uint32_t to, struct fate fate)
 {
@@ -186,10 +196,8 @@ static void unpark(struct node *node, uint32_t to, struct fate fate)
         const uint32_t slot = next;
         struct parked *parked = pool_at(&node->pools->parked, slot);
         const uint32_t life = parked->message.to_incarnation;
-        const bool is_given_up = members_is_unheard(node->view.members, parked->node, life) &&
-                                 now_ns(node) - parked->since_ns >= AUDIT_NS;
         const bool is_meant = to == NODE_NONE || parked->node == to;
-        const bool is_dropped = is_given_up || (is_meant && life < fate.drop_below);
+        const bool is_dropped = is_over(node, parked) || (is_meant && life < fate.drop_below);
         next = parked->next;
         if (!is_dropped && !(is_meant && life < fate.send_below)) {
             park_last(node, slot); /* In its order. */

@@ -73,6 +73,7 @@ static enum outcome outcome_of(const struct tally *tally, const struct record *r
     case REASON_LATE:
         return OUTCOME_LATE;
     case REASON_CANCEL:
+    case REASON_DUPLICATE:
         return OUTCOME_LEFT;
     default:
         return OUTCOME_FAILED;

@@ -23,7 +23,7 @@ enum outcome {
     OUTCOME_GOOD,    /* Answered well, within the SLO of its workflow if that has one. */
     OUTCOME_SLOW,    /* Answered well, after the SLO. */
     OUTCOME_LATE,    /* Ended by its deadline, or because it was sure to miss it. */
-    OUTCOME_LEFT,    /* Cancelled: its client has left. */
+    OUTCOME_LEFT,    /* Cancelled: its client has left, or another node answers it. */
     OUTCOME_FAILED,  /* In any other way. */
     OUTCOME_REFUSED, /* It was never accepted. */
     OUTCOMES

@@ -155,6 +155,21 @@ static void what_is_for_a_life_that_was_missed_is_dropped(void **state)
     lone_close(&lone);
 }
 
+/* It came and went between two lists. */
+static void what_is_for_a_life_that_is_listed_as_lost_is_dropped(void **state)
+{
+    (void)state;
+    struct lone lone;
+    end_task_of_unheard_owner(&lone);
+    lone_members(&lone, 2, /* up */ 3, /* fresh */ 0);
+    lone.incarnations[2] = 7;
+    lone_members(&lone, 3, /* up */ 3, /* fresh */ 0);
+    assert_true(lone_timer(&lone, TIMER_AUDIT));
+    assert_int_equal(lone.held, 0);
+    assert_int_equal(lone.pools.parked.used, 0);
+    lone_close(&lone);
+}
+
 static void what_is_for_a_life_that_never_comes_is_dropped_in_the_end(void **state)
 {
     (void)state;
@@ -297,6 +312,7 @@ int main(void)
         cmocka_unit_test(a_restored_connection_unblocks_too),
         cmocka_unit_test(what_is_for_a_life_that_is_not_listed_yet_waits_for_it),
         cmocka_unit_test(what_is_for_a_life_that_was_missed_is_dropped),
+        cmocka_unit_test(what_is_for_a_life_that_is_listed_as_lost_is_dropped),
         cmocka_unit_test(what_is_for_a_life_that_never_comes_is_dropped_in_the_end),
         cmocka_unit_test(what_waits_for_a_lost_peer_is_dropped_and_its_tensors_released),
         cmocka_unit_test(a_peer_that_comes_back_is_not_blocked),
