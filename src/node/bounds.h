@@ -20,7 +20,7 @@ enum {
      */
     CANCELLED_MAX = 64,
     WITHDRAWN_MAX = 32,          /* Each is a reservation that is slower than its withdrawal. */
-    EARLY_MAX = 32,              /* Each is a theft whose news is slower than what came of it. */
+    EARLY_MAX = 32,              /* Each is a move whose news is slower than what came of it. */
     GPU_UNITS_MAX = 128,         /* A share size is a bit of two words: percents fit. */
     LOAD_RETRIES_SHIFT_MAX = 10, /* Back-off doubles up to 2^10 times the first pause. */
     HOME_TASKS_PER_STEP = 128,   /* Claimed or turned away in one step; the next goes on. */
