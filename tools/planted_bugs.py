@@ -860,6 +860,15 @@ BUGS = [
         (UNIT_TESTS,),
     ),
     Bug(
+        "failed-while-waiting",
+        "src/node/placing.c",
+        "what fails while its job waits for news of a life to spread is forgotten",
+        "`placing_again()` does not note it",
+        "    if (failed != TASK_NONE) { /* Also",
+        "    if (failed != TASK_NONE && now_ns(node) >= job->again_ns) { /* Also",
+        (UNIT_TESTS,),
+    ),
+    Bug(
         "unheard-visit",
         "src/node/audit.c",
         "tasks of an owner that was lost before it was heard of stay for ever",

@@ -63,6 +63,8 @@ struct visit {
     uint16_t placement[];
 };
 
+#define JOB_FAILED_NONE UINT16_MAX
+
 /* A job at its owner. */
 struct job {
     struct job_id id;
@@ -89,7 +91,7 @@ struct job {
     bool firm : 1;        /* Past its deadline the answer is not wanted. */
     uint8_t hold : 2;     /* enum job_hold */
     bool stalled : 1;     /* It waits, or has waited, for nothing but its deputy. */
-    uint16_t failed;      /* HOLD_AGAIN: the task that did, or none. */
+    uint16_t failed;      /* A task that did since the last attempt began, or JOB_FAILED_NONE. */
     uint16_t placement[]; /* By task; then as many movers: see job_movers(). */
 };
 

@@ -87,6 +87,7 @@ static uint32_t open_job(
     job->firm = facts->firm;
     job->inputs = tensor_take(node, request->inputs, facts->items, request->bytes);
     job->outputs = POOL_NONE;
+    job->failed = JOB_FAILED_NONE;
     job->epoch = node->view.members->epoch;
     job->touched_ns = now_ns(node);
     audit_start(node);

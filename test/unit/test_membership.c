@@ -273,6 +273,29 @@ static void a_task_that_moved_to_an_earlier_life_runs_again_in_a_while(void **st
     lone_close(&lone);
 }
 
+/* While a job waits for that, another task of it fails, which no node says twice. */
+static void what_fails_while_its_job_waits_is_placed_anew_as_well(void **state)
+{
+    (void)state;
+    struct lone lone;
+    lone_open(&lone, &(struct lone_options){0});
+    const struct message moved = restart_and_move(&lone, 6);
+    lone_deliver(&lone, &moved);
+    struct message failed = lone_message(&lone, MESSAGE_FAILED, moved.job, FLOW_CHAIN, 0);
+    failed.from = 2;
+    failed.worker = 2;
+    failed.reason = REASON_NO_WORKER;
+    lone_deliver(&lone, &failed);
+    assert_int_equal(lone_records(&lone, RECORD_REPEATED), 0);
+    lone_plan(1, 1, 1, 1);
+    assert_true(lone_timer(&lone, TIMER_STALE));
+    repair(&lone);
+    assert_int_equal(lone_sent_count(&lone, 1, MESSAGE_INPUT), 1); /* Not to node 2 again. */
+    assert_int_equal(lone_sent(&lone, 1, MESSAGE_INPUT)->attempt, 1);
+    assert_int_equal(lone_sent(&lone, 1, MESSAGE_INPUT)->work.placement[0], 1);
+    lone_close(&lone);
+}
+
 static void a_task_that_moved_to_the_present_life_goes_on(void **state)
 {
     (void)state;
@@ -585,6 +608,7 @@ int main(void)
         cmocka_unit_test(a_job_answered_during_repairs_is_not_repaired),
         cmocka_unit_test(a_task_that_moved_to_a_node_before_it_restarted_is_run_again),
         cmocka_unit_test(a_task_that_moved_to_an_earlier_life_runs_again_in_a_while),
+        cmocka_unit_test(what_fails_while_its_job_waits_is_placed_anew_as_well),
         cmocka_unit_test(a_task_that_moved_to_the_present_life_goes_on),
         cmocka_unit_test(what_a_node_moved_before_it_left_is_placed_anew),
         cmocka_unit_test(a_suspect_gets_nothing_new_until_it_is_restored),
