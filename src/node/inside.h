@@ -168,7 +168,7 @@ struct worker {
     uint32_t passes;  /* How often others of the bank took room since then: see room.h. */
     uint64_t shares_ready[GPU_UNITS_MAX / 64]; /* By units: a share of that size was made. */
     int64_t loading_until_ns;
-    int64_t ask_at_ns; /* Not again before this: a peer had nothing. */
+    int64_t ask_at_ns; /* Not before this: a peer had nothing, or was given something. */
     int64_t wake_ns;   /* Earliest dispatch timer that is set, or INT64_MAX. */
 };
 
