@@ -860,6 +860,15 @@ BUGS = [
         (UNIT_TESTS,),
     ),
     Bug(
+        "rest-for-ever",
+        "src/policy/compose.c",
+        "the ticks of a policy that rests do not come back",
+        "`policy_dispatch()` does not end the rest",
+        "    seat->rests = false;\n",
+        "",
+        (UNIT_TESTS,),
+    ),
+    Bug(
         "silent-owner",
         "src/node/keys_table.c",
         "a deputy does not take over from an owner that is silent, whoever asks",

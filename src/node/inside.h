@@ -196,6 +196,7 @@ struct node {
     bool silence_timer;
     bool return_timer;
     bool stale_timer;
+    bool is_resting; /* Its policy's ticks have stopped: see policy_seat.rests. */
     uint32_t output_count;
     struct slot_list job_list; /* The oldest first. */
     struct slot_list visit_list;
@@ -213,6 +214,7 @@ struct node {
     uint32_t outputs_max;
     int64_t row_load_ns;
     int64_t row_cache_ns;
+    int64_t ticked_ns; /* When the last tick came. */
     struct home home;
     struct deadlines deadlines;
     uint32_t grant_count;
