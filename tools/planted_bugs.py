@@ -882,8 +882,8 @@ BUGS = [
         "src/node/keys_table.c",
         "a deputy waits for ever for an owner that was lost before it was heard of",
         "`keyed_is_orphan()` does not look whether its life is known",
-        "            now_ns(node) - entry->touched_ns >= AUDIT_NS) ||",
-        "            false) ||",
+        "members_has_lost(node, job.node, job.incarnation, entry->touched_ns)",
+        "members_is_over(node->view.members, job.node, job.incarnation)",
         (UNIT_TESTS,),
     ),
     Bug(
@@ -900,8 +900,8 @@ BUGS = [
         "src/node/audit.c",
         "tasks of an owner that was lost before it was heard of stay for ever",
         "`query_owners()` does not look whether its life is known",
-        "            members_is_unheard(members, visit->job.node, visit->job.incarnation)) {",
-        "            false) {",
+        "members_has_lost(node, visit->job.node, visit->job.incarnation, since_ns)",
+        "members_is_over(node->view.members, visit->job.node, visit->job.incarnation)",
         (UNIT_TESTS,),
     ),
     Bug(

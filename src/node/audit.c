@@ -8,6 +8,7 @@
 #include "node/jobs.h"
 #include "node/keys.h"
 #include "node/keys_table.h"
+#include "node/members.h"
 #include "node/outbox.h"
 #include "node/placing.h"
 #include "node/visits.h"
@@ -56,6 +57,7 @@ static bool query_owners(struct node *node)
         if (offered >= OFFERS_PER_REPAIR || !audit_has_room(node, 4 * task_count)) {
             return false;
         }
+        const int64_t since_ns = visit->touched_ns;
         visit->touched_ns = now_ns(node);
         offered += visits_offer_again(node, slot, /* all */ true); /* Tickets are messages, too. */
         if (is_over(node, visit)) {
@@ -66,9 +68,7 @@ static bool query_owners(struct node *node)
             continue;
         }
         /* It came after the verdict, or of a life that has ended before it was heard of. */
-        const struct members *members = node->view.members;
-        if (members_is_over(members, visit->job.node, visit->job.incarnation) ||
-            members_is_unheard(members, visit->job.node, visit->job.incarnation)) {
+        if (members_has_lost(node, visit->job.node, visit->job.incarnation, since_ns)) {
             visits_cancel(node, visit->job, REASON_OWNER_LOST);
             continue;
         }
