@@ -869,6 +869,15 @@ BUGS = [
         (UNIT_TESTS,),
     ),
     Bug(
+        "arrived-unsaid",
+        "src/node/visits.c",
+        "an input that comes just when its owner asks for it is taken for lost",
+        "no `audit_arrived()` in `visits_input()`",
+        "        audit_arrived(node, visit_at(node, visit_slot));",
+        "        ;",
+        (UNIT_TESTS,),
+    ),
+    Bug(
         "silent-owner",
         "src/node/keys_table.c",
         "a deputy does not take over from an owner that is silent, whoever asks",

@@ -191,6 +191,17 @@ void audit_under_way(struct node *node, struct job_id job, uint32_t asker)
     }
 }
 
+void audit_arrived(struct node *node, const struct visit *visit)
+{
+    const uint32_t owner = visit->job.node;
+    if (now_ns(node) - visit->arrived_ns < AUDIT_NS || !audit_has_room(node, /* messages */ 1) ||
+        (owner != node->id && !members_is_up(node->view.members, owner))) {
+        return; /* Nearly always it is so young that its owner cannot have asked. */
+    }
+    const struct message alive = {.kind = MESSAGE_ALIVE, .job = visit->job, .can_wait = true};
+    outbox_send(node, owner, &alive);
+}
+
 void audit_alive(struct node *node, const struct message *message)
 {
     const uint32_t slot = jobs_find(node, message->job);

@@ -562,6 +562,42 @@ static void an_owner_is_patient_while_its_own_tensors_are_under_way(void **state
     lone_close(&lone);
 }
 
+/* An input comes just after its receiver was asked, and just before its sender is. */
+static void an_owner_to_which_an_input_has_come_since_it_asked_is_patient(void **state)
+{
+    (void)state;
+    struct lone lone;
+    lone_open(&lone, &(struct lone_options){0});
+    lone_plan(1, 2, 0, 0);
+    const struct job_id job = lone_request(&lone, FLOW_PAIR);
+    for (uint32_t rounds = 0; lone_sent_count(&lone, 1, MESSAGE_PROBE) == 0; rounds++) {
+        assert_true(rounds < 4);
+        assert_true(lone_timer(&lone, TIMER_AUDIT));
+    }
+    struct message input = lone_message(&lone, MESSAGE_INPUT, job, FLOW_PAIR, 2);
+    input.from = 1;
+    input.work.age_ns = lone.now_ns;
+    lone_deliver(&lone, &input);
+    assert_true(lone_timer(&lone, TIMER_AUDIT));
+    assert_int_equal(lone_records(&lone, RECORD_REPEATED), 0);
+    lone_close(&lone);
+}
+
+static void who_gets_an_input_of_an_old_job_says_so(void **state)
+{
+    (void)state;
+    struct lone lone;
+    lone_open(&lone, &(struct lone_options){0});
+    for (uint32_t i = 0; i < 2; i++) {
+        struct message input = lone_message(
+            &lone, MESSAGE_INPUT, (struct job_id){.node = 1, .number = i + 1}, FLOW_F, 0);
+        input.work.age_ns = i == 0 ? AUDIT_NS - 1 : AUDIT_NS;
+        lone_deliver(&lone, &input);
+        assert_int_equal(lone_sent_count(&lone, 1, MESSAGE_ALIVE), i);
+    }
+    lone_close(&lone);
+}
+
 /* Node 1 has gathered task 1 and sent it on: it has no task of the job any more. */
 static void who_has_moved_a_task_is_asked_after_it(void **state)
 {
@@ -595,6 +631,8 @@ int main(void)
         cmocka_unit_test(who_has_nothing_of_a_job_asks_its_host_whether_something_is_under_way),
         cmocka_unit_test(what_waits_for_a_blocked_peer_is_under_way),
         cmocka_unit_test(an_owner_is_patient_while_its_own_tensors_are_under_way),
+        cmocka_unit_test(an_owner_to_which_an_input_has_come_since_it_asked_is_patient),
+        cmocka_unit_test(who_gets_an_input_of_an_old_job_says_so),
         cmocka_unit_test(who_has_moved_a_task_is_asked_after_it),
         cmocka_unit_test(a_stale_list_is_ignored),
         cmocka_unit_test(what_was_on_a_lost_node_is_placed_anew),
