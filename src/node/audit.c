@@ -8,6 +8,7 @@
 #include "node/jobs.h"
 #include "node/keys.h"
 #include "node/keys_table.h"
+#include "node/members.h"
 #include "node/outbox.h"
 #include "node/placing.h"
 #include "node/visits.h"
@@ -56,6 +57,7 @@ static bool query_owners(struct node *node)
         if (offered >= OFFERS_PER_REPAIR || !audit_has_room(node, 4 * task_count)) {
             return false;
         }
+        const int64_t since_ns = visit->touched_ns;
         visit->touched_ns = now_ns(node);
         offered += visits_offer_again(node, slot, /* all */ true); /* Tickets are messages, too. */
         if (is_over(node, visit)) {
@@ -66,9 +68,7 @@ static bool query_owners(struct node *node)
             continue;
         }
         /* It came after the verdict, or of a life that has ended before it was heard of. */
-        const struct members *members = node->view.members;
-        if (members_is_over(members, visit->job.node, visit->job.incarnation) ||
-            members_is_unheard(members, visit->job.node, visit->job.incarnation)) {
+        if (members_has_lost(node, visit->job.node, visit->job.incarnation, since_ns)) {
             visits_cancel(node, visit->job, REASON_OWNER_LOST);
             continue;
         }
@@ -189,6 +189,17 @@ void audit_under_way(struct node *node, struct job_id job, uint32_t asker)
     if (asker == node->id || members_is_up(node->view.members, asker)) {
         outbox_send(node, asker, &alive);
     }
+}
+
+void audit_arrived(struct node *node, const struct visit *visit)
+{
+    const uint32_t owner = visit->job.node;
+    if (now_ns(node) - visit->arrived_ns < AUDIT_NS || !audit_has_room(node, /* messages */ 1) ||
+        (owner != node->id && !members_is_up(node->view.members, owner))) {
+        return; /* Nearly always it is so young that its owner cannot have asked. */
+    }
+    const struct message alive = {.kind = MESSAGE_ALIVE, .job = visit->job, .can_wait = true};
+    outbox_send(node, owner, &alive);
 }
 
 void audit_alive(struct node *node, const struct message *message)

@@ -9,7 +9,9 @@
  * with twice the patience.
  *
  * Who has sent a tensor off knows nothing more of it, but its host does: a tensor that waits for
- * a slow link is not lost, however long it takes. So the host is asked, by FIND.
+ * a slow link is not lost, however long it takes. So the host is asked, by FIND. It may arrive just
+ * when its owner asks: after its receiver has said nothing, and before its sender is asked. So who
+ * gets an input of an old job says so.
  */
 #ifndef NODE_AUDIT_H
 #define NODE_AUDIT_H
@@ -33,6 +35,9 @@ void audit_find(struct node *node, const struct message *message);
 
 /* One is, and @asker wanted to know. */
 void audit_under_way(struct node *node, struct job_id job, uint32_t asker);
+
+/* An input for @visit has come from another node: if its job is old, its owner hears of that. */
+void audit_arrived(struct node *node, const struct visit *visit);
 
 /* The job of @message is worked on, or something of it is under way. */
 void audit_alive(struct node *node, const struct message *message);

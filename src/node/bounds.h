@@ -20,7 +20,7 @@ enum {
      */
     CANCELLED_MAX = 64,
     WITHDRAWN_MAX = 32,          /* Each is a reservation that is slower than its withdrawal. */
-    EARLY_MAX = 32,              /* Each is a theft whose news is slower than what came of it. */
+    EARLY_MAX = 32,              /* Each is a move whose news is slower than what came of it. */
     GPU_UNITS_MAX = 128,         /* A share size is a bit of two words: percents fit. */
     LOAD_RETRIES_SHIFT_MAX = 10, /* Back-off doubles up to 2^10 times the first pause. */
     HOME_TASKS_PER_STEP = 128,   /* Claimed or turned away in one step; the next goes on. */
@@ -48,7 +48,7 @@ enum { SLOWNESS_ONE = 256, SLOWNESS_MAX = 16 * SLOWNESS_ONE - 1 };
 #define SILENT_NS           (3 * NS_PER_S)    /* As a lease: then a verdict was due as well. */
 #define STARVED_NS          (10 * NS_PER_S)   /* No policy may leave a task waiting for longer, */
 #define PUT_OFF_STARVED_NS  (60 * NS_PER_S)   /* nor one that it has put off because it is late. */
-#define STEAL_PAUSE_NS      NS_PER_MS         /* After a peer had nothing to give. */
+#define STEAL_PAUSE_NS      NS_PER_MS         /* After a peer had nothing, or was given all. */
 #define LOAD_RETRY_FIRST_NS (10 * NS_PER_MS)  /* After a load that failed; doubles. */
 #define RECHECK_FIRST_NS    (2 * NS_PER_MS)   /* Before a queue that fits nowhere is asked again. */
 #define RECHECK_LAST_NS     (50 * NS_PER_MS)  /* The pause before that doubles up to this. */

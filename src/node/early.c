@@ -8,9 +8,7 @@
 
 void early_init(struct node *node, struct arena *arena)
 {
-    if (node->seat.steals) {
-        node->early.messages = arena_alloc(arena, EARLY_MAX * sizeof(*node->early.messages));
-    }
+    node->early.messages = arena_alloc(arena, EARLY_MAX * sizeof(*node->early.messages));
 }
 
 static struct message remove_at(struct node *node, uint32_t index)
@@ -23,11 +21,8 @@ static struct message remove_at(struct node *node, uint32_t index)
     return message;
 }
 
-bool early_keep(struct node *node, const struct message *message)
+void early_keep(struct node *node, const struct message *message)
 {
-    if (node->early.messages == NULL) {
-        return false;
-    }
     if (node->early.count == EARLY_MAX) {
         const struct message oldest = remove_at(node, 0);
         if (jobs_find(node, oldest.job) != MAP_NONE) {
@@ -36,7 +31,6 @@ bool early_keep(struct node *node, const struct message *message)
     }
     node->early.messages[node->early.count] = *message;
     node->early.count++;
-    return true;
 }
 
 void early_take(struct node *node)

@@ -63,6 +63,8 @@ struct visit {
     uint16_t placement[];
 };
 
+#define JOB_FAILED_NONE UINT16_MAX
+
 /* A job at its owner. */
 struct job {
     struct job_id id;
@@ -89,7 +91,7 @@ struct job {
     bool firm : 1;        /* Past its deadline the answer is not wanted. */
     uint8_t hold : 2;     /* enum job_hold */
     bool stalled : 1;     /* It waits, or has waited, for nothing but its deputy. */
-    uint16_t failed;      /* HOLD_AGAIN: the task that did, or none. */
+    uint16_t failed;      /* A task that did since the last attempt began, or JOB_FAILED_NONE. */
     uint16_t placement[]; /* By task; then as many movers: see job_movers(). */
 };
 
@@ -166,7 +168,7 @@ struct worker {
     uint32_t passes;  /* How often others of the bank took room since then: see room.h. */
     uint64_t shares_ready[GPU_UNITS_MAX / 64]; /* By units: a share of that size was made. */
     int64_t loading_until_ns;
-    int64_t ask_at_ns; /* Not again before this: a peer had nothing. */
+    int64_t ask_at_ns; /* Not before this: a peer had nothing, or was given something. */
     int64_t wake_ns;   /* Earliest dispatch timer that is set, or INT64_MAX. */
 };
 
@@ -194,6 +196,7 @@ struct node {
     bool silence_timer;
     bool return_timer;
     bool stale_timer;
+    bool is_resting; /* Its policy's ticks have stopped: see policy_seat.rests. */
     uint32_t output_count;
     struct slot_list job_list; /* The oldest first. */
     struct slot_list visit_list;
@@ -211,6 +214,7 @@ struct node {
     uint32_t outputs_max;
     int64_t row_load_ns;
     int64_t row_cache_ns;
+    int64_t ticked_ns; /* When the last tick came. */
     struct home home;
     struct deadlines deadlines;
     uint32_t grant_count;

@@ -19,7 +19,7 @@ struct parked {
 
 /* News that waits for that of its sender: see early.h. */
 struct early {
-    struct message *messages; /* The oldest first. NULL: none is kept. */
+    struct message *messages; /* The oldest first. */
     uint32_t count;
 };
 

@@ -168,6 +168,7 @@ struct node_counts node_counts(const struct node *node)
         .reservations = count_reservations(node),
         .cpu_used = node->fleet->nodes[node->id].cpu_units - node->cpu_free,
         .draining = node->draining,
+        .resting = node->is_resting,
     };
     for (uint32_t i = 0; i < node->worker_count; i++) {
         counts.queued += node->workers[i].queued;

@@ -5,7 +5,6 @@
 #include "node/audit.h"
 #include "node/early.h"
 #include "node/home.h"
-#include "node/inbox.h"
 #include "node/keys.h"
 #include "node/members.h"
 #include "node/outbox.h"
@@ -88,6 +87,7 @@ static uint32_t open_job(
     job->firm = facts->firm;
     job->inputs = tensor_take(node, request->inputs, facts->items, request->bytes);
     job->outputs = POOL_NONE;
+    job->failed = JOB_FAILED_NONE;
     job->epoch = node->view.members->epoch;
     job->touched_ns = now_ns(node);
     audit_start(node);
@@ -408,8 +408,8 @@ bool jobs_is_known_to(const struct node *node, struct job *job, uint32_t peer)
 static bool may_say(struct node *node, struct job *job, const struct message *message)
 {
     const bool may = jobs_is_known_to(node, job, message->from);
-    if (!may && !early_keep(node, message)) {
-        inbox_ignore(node, message);
+    if (!may) {
+        early_keep(node, message);
     }
     return may;
 }

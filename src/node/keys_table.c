@@ -257,11 +257,8 @@ uint32_t keyed_first_but(const struct node *node, struct request_key key, uint32
 
 bool keyed_is_orphan(const struct node *node, const struct keyed *entry)
 {
-    const struct members *members = node->view.members;
     const struct job_id job = entry->job;
-    return members_is_over(members, job.node, job.incarnation) ||
-           (members_is_unheard(members, job.node, job.incarnation) &&
-            now_ns(node) - entry->touched_ns >= AUDIT_NS) ||
+    return members_has_lost(node, job.node, job.incarnation, entry->touched_ns) ||
            (keyed_is_wanted(entry) && members_is_silent(node, job.node));
 }
 

@@ -26,6 +26,18 @@ static inline bool members_is_in_reach(const struct node *node, uint32_t peer)
     return members_is_up(node->view.members, peer) && !suspects_has(&node->view.suspects, peer);
 }
 
+/*
+ * Whether @life of @peer, last heard of at @since_ns, counts as lost: it is over, or
+ * no list names it for as long as an audit is patient, so that it ended before it was listed.
+ */
+static inline bool members_has_lost(
+    const struct node *node, uint32_t peer, uint32_t life, int64_t since_ns)
+{
+    const struct members *members = node->view.members;
+    return members_is_over(members, peer, life) ||
+           (members_is_unheard(members, peer, life) && node->view.now_ns - since_ns >= AUDIT_NS);
+}
+
 /* Whether @peer, a member, has been out of reach for SILENT_NS. */
 ATTR_COLD bool members_is_silent(const struct node *node, uint32_t peer);
 

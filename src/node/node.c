@@ -229,11 +229,23 @@ static bool has_news(const struct node *node)
     return false;
 }
 
+/* The policy does not rest any more: it ticks at the times at which it would have. */
+static void tick_again(struct node *node)
+{
+    const int64_t tick_ns = policy_tick_ns(&node->seat);
+    const int64_t missed = (now_ns(node) - node->ticked_ns) / tick_ns;
+    node->is_resting = false;
+    wake_at(node, node->ticked_ns + (missed + 1) * tick_ns, TIMER_TICK, WORKER_NONE);
+}
+
 /* Before a step ends, do what follows from it. */
 static inline void finish_step(struct node *node)
 {
     if (has_news(node)) {
         finish_workers(node);
+    }
+    if (node->is_resting && !node->seat.rests) {
+        tick_again(node);
     }
     if (node->draining && !node->drained && is_idle(node)) {
         node->drained = true;
@@ -291,7 +303,11 @@ static void on_timer(struct node *node, const struct timer *timer)
             ask_for_search(node, answer.problem);
         }
         warm_and_cool(node, &answer);
-        wake_at(node, now_ns(node) + policy_tick_ns(&node->seat), TIMER_TICK, WORKER_NONE);
+        node->ticked_ns = now_ns(node);
+        node->is_resting = answer.rests;
+        if (!answer.rests) {
+            wake_at(node, now_ns(node) + policy_tick_ns(&node->seat), TIMER_TICK, WORKER_NONE);
+        }
         return;
     }
     case TIMER_REPAIR:

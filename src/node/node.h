@@ -115,6 +115,7 @@ struct node_counts {
     uint32_t reservations; /* Of this node, that no row of their worker counts. */
     uint32_t cpu_used;     /* Processors that batches hold. */
     bool draining;
+    bool resting; /* Its policy waits for no tick. */
 };
 
 struct node_counts node_counts(const struct node *node);

@@ -6,6 +6,7 @@
 #include "node/access.h"
 #include "node/audit.h"
 #include "node/inbox.h"
+#include "node/members.h"
 
 uint32_t tensor_take(struct node *node, struct handle handle, uint32_t items, uint64_t bytes)
 {
@@ -176,16 +177,6 @@ struct fate {
     uint32_t send_below; /* Of the others, these can be reached. */
 };
 
-/* Whether the life that @parked is for has ended, or was not heard of for too long. */
-static bool is_over(const struct node *node, const struct parked *parked)
-{
-    const struct members *members = node->view.members;
-    const uint32_t life = parked->message.to_incarnation;
-    return members_is_over(members, parked->node, life) ||
-           (members_is_unheard(members, parked->node, life) &&
-            now_ns(node) - parked->since_ns >= AUDIT_NS);
-}
-
 /* Take what waits for @to, NODE_NONE for any, off the list, as far as @fate says so. */
 static void unpark(struct node *node, uint32_t to, struct fate fate)
 {
@@ -197,7 +188,8 @@ static void unpark(struct node *node, uint32_t to, struct fate fate)
         struct parked *parked = pool_at(&node->pools->parked, slot);
         const uint32_t life = parked->message.to_incarnation;
         const bool is_meant = to == NODE_NONE || parked->node == to;
-        const bool is_dropped = is_over(node, parked) || (is_meant && life < fate.drop_below);
+        const bool is_dropped = members_has_lost(node, parked->node, life, parked->since_ns) ||
+                                (is_meant && life < fate.drop_below);
         next = parked->next;
         if (!is_dropped && !(is_meant && life < fate.send_below)) {
             park_last(node, slot); /* In its order. */

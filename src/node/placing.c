@@ -321,6 +321,7 @@ static void run_again(struct node *node, uint32_t slot, const uint64_t *lost, en
     job->attempt++;
     job->tried_ns = now_ns(node);
     job->probed = false;
+    job->failed = JOB_FAILED_NONE;
     trace_repeated(node, job, reason);
     for (uint32_t i = 0; i < workflow->task_count; i++) {
         if (routing_waits(node, job->workflow, i)) { /* What was claimed was claimed for once. */
@@ -346,11 +347,14 @@ bool placing_again(struct node *node, uint32_t slot, uint32_t failed)
     if (job->hold != HOLD_NONE) {
         return false; /* When it goes on, it is for all that was lost until then. */
     }
+    if (failed != TASK_NONE) { /* Also if it has to wait: no node says it again. */
+        job->failed = (uint16_t)failed;
+    }
     if (now_ns(node) < job->again_ns) {
         members_look_later(node, job->again_ns);
         return false;
     }
-    if (!mark_lost(node, job, failed, lost)) {
+    if (!mark_lost(node, job, job->failed, lost)) {
         job->epoch = node->view.members->epoch;
         return false;
     }
@@ -361,7 +365,6 @@ bool placing_again(struct node *node, uint32_t slot, uint32_t failed)
     }
     if (node->keys.is_on && keys_lost(node, job)) {
         job->hold = HOLD_AGAIN;
-        job->failed = (uint16_t)failed;
         return true;
     }
     job->epoch = node->view.members->epoch;

@@ -162,6 +162,18 @@ static int64_t end_there_ns(const struct node *node, const struct task *task, ui
 }
 
 /*
+ * Whether @task waits although nothing keeps @worker from it, as for more tasks to run with it: it
+ * would wait elsewhere as well, from the beginning, and be taken from there in turn.
+ */
+static bool waits_by_choice(
+    const struct node *node, const struct worker *worker, const struct task *task)
+{
+    const struct visit *visit = visit_at(node, task->visit);
+    return worker->running == 0 &&
+           cache_is_ready(worker, &workflow_at(node, visit->workflow)->tasks[task->number]);
+}
+
+/*
  * Of the last tasks in the queues of @worker, the one that would end first at @asker, if that is
  * before all work here is done; POOL_NONE: none. Of equal ones, the last one here.
  */
@@ -174,7 +186,7 @@ static uint32_t find_task(const struct node *node, const struct worker *worker, 
         const struct task *task = task_at(node, slot);
         const struct need need =
             need_at(node, visit_at(node, task->visit)->workflow, task->number, task->items);
-        if (!can_run(node, need, asker)) {
+        if (!can_run(node, need, asker) || waits_by_choice(node, worker, task)) {
             continue;
         }
         const int64_t there_ns = end_there_ns(node, task, asker);
@@ -189,7 +201,7 @@ static uint32_t find_task(const struct node *node, const struct worker *worker, 
 
 void steal_asked(struct node *node, const struct message *message)
 {
-    const struct worker *worker = own_worker(node, message->victim);
+    struct worker *worker = own_worker(node, message->victim);
     const uint32_t slot = find_task(node, worker, message->worker);
     if (slot == POOL_NONE || !members_is_up(node->view.members, message->from)) {
         const struct message nothing = {
@@ -204,6 +216,9 @@ void steal_asked(struct node *node, const struct message *message)
     struct task *task = task_at(node, slot);
     trace_task(node, RECORD_STOLEN, visit_at(node, task->visit), task)->worker = message->worker;
     visits_forward(node, slot, message->worker);
+    if (worker->running == 0) { /* Or it would ask for the same task at once, and so on. */
+        worker->ask_at_ns = now_ns(node) + STEAL_PAUSE_NS;
+    }
 }
 
 void steal_refused(struct node *node, uint32_t worker_id)

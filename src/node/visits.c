@@ -458,6 +458,9 @@ void visits_input(struct node *node, const struct message *message, uint32_t ten
         task->continues = visit_at(node, visit_slot)->placement[producer] == task->worker;
     }
     task->items = max_u32(task->items, max_u32(work->items, 1));
+    if (message->from != node->id) {
+        audit_arrived(node, visit_at(node, visit_slot));
+    }
     if (task->input_count >= in_count) {
         routing_gathered(node, slot);
     }

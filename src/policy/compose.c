@@ -456,6 +456,7 @@ void policy_dispatch(
     answer_out->unplanned = false;
     answer_out->near_first = false;
     answer_out->waits_for = WORKER_NONE;
+    seat->rests = false;
     forget_weighed(seat->meter);
     const struct policy_input *input = &seat->inputs[ROLE_DISPATCH];
     const uint64_t began_ns = meter_begin(seat->meter);
@@ -558,6 +559,7 @@ struct tick_answer policy_tick(struct policy_seat *seat)
     const uint64_t began_ns = meter_begin(seat->meter);
     policy->tick(&seat->inputs[ROLE_TICK], &answer);
     meter_end(seat->meter, began_ns);
+    seat->rests = answer.rests;
     return answer;
 }
 

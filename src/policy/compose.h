@@ -65,6 +65,7 @@ struct policy_seat {
     bool dispatches;   /* Likewise for dispatch. */
     bool gives_up;     /* Likewise for hope. */
     bool announces;    /* Workers are told of tasks ahead of their inputs. */
+    bool rests;        /* The last tick has said so, and dispatch was not asked since. */
     const struct policy_set *set;
     struct policy_meter *meter;
     struct policy_input inputs[POLICY_ROLES];

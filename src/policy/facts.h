@@ -197,6 +197,7 @@ struct warm {
 };
 
 struct tick_answer {
+    bool rests; /* Nothing will be due before dispatch is asked again: no ticks until then. */
     bool solve; /* Ask for a longer search, off the loop: its result comes to solved(). */
     uint64_t problem;
     uint32_t warm_count; /* Loaded if there is room without evicting anything wanted. */

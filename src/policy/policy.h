@@ -172,8 +172,8 @@ struct policy {
     uint32_t (*prefetch)(const struct policy_input *input, const struct cache_facts *cache);
 
     /*
-     * Called every tick_ns if that is not 0; of a policy that says which tasks wait, only where
-     * some do. Default: nothing.
+     * Called every tick_ns if that is not 0, unless it has said that it rests; of a policy that
+     * says which tasks wait, only where some do. Default: nothing.
      */
     int64_t tick_ns;
     void (*tick)(const struct policy_input *input, struct tick_answer *answer_out);

@@ -42,7 +42,7 @@ static void check_idle(const struct sim *sim, uint32_t number)
         return;
     }
     const struct node_counts counts = node_counts(node);
-    ASSERT(counts.reservations == 0);
+    ASSERT(counts.reservations == 0 || sim_may_list_late(&sim->options));
     ASSERT(counts.cpu_used == 0);
     for (uint32_t i = 0; i < spec->worker_count; i++) {
         const uint32_t worker = spec->worker_first + i;
@@ -156,9 +156,10 @@ void checkers_end(const struct sim *sim)
     ASSERT(sim->pools.keyed.used == 0);
     for (uint32_t node = 0; node < sim->options.fleet->node_count; node++) {
         ASSERT(sim->nodes[node].handles == 0);
-        const uint64_t ticking = is_ticking && sim->nodes[node].node != NULL ? 1 : 0;
+        const bool ticks = is_ticking && sim->nodes[node].node != NULL &&
+                           !node_counts(sim->nodes[node].node).resting;
         const uint32_t timers = sim->nodes[node].timers - sim->nodes[node].idle_timers;
-        ASSERT(timers == ticking || (timers == 0 && (sim->has_stopped_ticks || may_rest)));
+        ASSERT(timers == (ticks ? 1 : 0) || (timers == 0 && (sim->has_stopped_ticks || may_rest)));
         ASSERT(sim->nodes[node].idle_timers <= sim->options.fleet->nodes[node].worker_count + 1);
         check_idle(sim, node);
     }

@@ -1,10 +1,38 @@
 /* faults.c - what breaks, and how the others come to know of it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
 #include "base/numbers.h"
+#include "node/bounds.h"
 #include "sim/editions.h"
 #include "sim/inside.h"
 #include "sim/retries.h"
 
-#include <string.h>
+/* What @options say, and what is drawn. Returns how many there are, of FAULTS_MAX. */
+static uint32_t plan(const struct sim_options *options, struct fault *faults_out)
+{
+    ASSERT(options->fault_count <= FAULTS_MAX);
+    for (uint32_t i = 0; i < options->fault_count; i++) {
+        faults_out[i] = options->faults[i];
+    }
+    return options->fault_count +
+           fault_draw_all(
+               options->fault_randoms, options->fault_random_count, options->fleet, options->seed,
+               faults_out + options->fault_count, FAULTS_MAX - options->fault_count);
+}
+
+bool sim_may_list_late(const struct sim_options *options)
+{
+    struct fault *faults = memory_zeroed(FAULTS_MAX, sizeof(*faults));
+    const uint32_t count = plan(options, faults);
+    int64_t away_ns = 0; /* At most: some may be at the same time. */
+    for (uint32_t i = 0; i < count; i++) {
+        away_ns += faults[i].kind == FAULT_NO_DIRECTORY ? faults[i].for_ns : 0;
+    }
+    free(faults);
+    return away_ns > 0 && away_ns + options->members_after_ns >= AUDIT_NS;
+}
 
 bool sim_may_be_silent(const struct sim_options *options)
 {
@@ -16,28 +44,14 @@ bool sim_may_be_silent(const struct sim_options *options)
     for (uint32_t i = 0; i < options->fault_random_count; i++) {
         kinds |= options->fault_randoms[i].kinds;
     }
-    return (kinds & silent) != 0;
-}
-
-/* What the options say, and what is drawn. */
-static void plan(struct sim *sim)
-{
-    const struct sim_options *options = &sim->options;
-    ASSERT(options->fault_count <= FAULTS_MAX);
-    sim->fault_list = arena_alloc(&sim->arena, FAULTS_MAX * sizeof(*sim->fault_list));
-    for (uint32_t i = 0; i < options->fault_count; i++) {
-        sim->fault_list[i] = options->faults[i];
-    }
-    sim->fault_count = options->fault_count;
-    sim->fault_count += fault_draw_all(
-        options->fault_randoms, options->fault_random_count, options->fleet, options->seed,
-        sim->fault_list + sim->fault_count, FAULTS_MAX - sim->fault_count);
+    return (kinds & silent) != 0 || sim_may_list_late(options);
 }
 
 void faults_start(struct sim *sim)
 {
     uint32_t partitions = 0;
-    plan(sim);
+    sim->fault_list = arena_alloc(&sim->arena, FAULTS_MAX * sizeof(*sim->fault_list));
+    sim->fault_count = plan(&sim->options, sim->fault_list);
     for (uint32_t i = 0; i < sim->fault_count; i++) {
         const struct fault *fault = &sim->fault_list[i];
         schedule(sim, fault->at_ns, payload_of(TIMED_FAULT, 0, 0, i));

@@ -70,7 +70,13 @@ struct sim_counters {
     uint64_t answered; /* Answered or refused. */
 };
 
-/* Whether faults of @options may lose messages, and nobody is told. */
+/*
+ * Whether faults of @options may keep the directory away for so long that nodes give up what they
+ * have for a life that they have not heard of.
+ */
+bool sim_may_list_late(const struct sim_options *options);
+
+/* Whether they may do so, or lose messages, and nobody is told. */
 bool sim_may_be_silent(const struct sim_options *options);
 
 struct sim *sim_create(const struct sim_options *options);

@@ -40,11 +40,29 @@ LATE_S = 10  # No lease, verdict and second run take so long: something was lost
 HEARD_S = 0.2  # A line of a log may be read so much later than it was written.
 AFTER_S = 2  # After a verdict latencies are looked at for so long.
 AGAIN = 7  # Every so many requests are asked for twice.
-KINDS = frozenset(
-    "kill stop drain no_directory cut split loss delay clock compact wipe full_disk kill_two"
-    " version function roll lead".split()
-)
 SLOW = 4  # An answer is slow if it takes so many times the 99th percentile while all is well.
+
+# Kinds of events: methods of Campaign, in the order in which each comes once, with what it needs.
+KINDS = {
+    "kill": lambda campaign: True,
+    "stop": lambda campaign: True,
+    "drain": lambda campaign: True,
+    "no_directory": lambda campaign: True,
+    "cut": lambda campaign: campaign.has_links,
+    "split": lambda campaign: campaign.has_links,
+    "loss": lambda campaign: campaign.has_links and campaign.network.can_spoil(),
+    "delay": lambda campaign: campaign.has_links and campaign.network.can_spoil(),
+    "clock": lambda campaign: CLOCK.exists(),
+    "compact": lambda campaign: campaign.etcd is not None,
+    "wipe": lambda campaign: campaign.etcd is not None,
+    "full_disk": lambda campaign: campaign.has_disk,
+    "kill_two": lambda campaign: len(campaign.names) > 2,
+    "version": lambda campaign: len(campaign.names) > 1,
+    "function": lambda campaign: len(campaign.names) > 1 and campaign.has_function,
+    "roll": lambda campaign: True,
+    "lead": lambda campaign: campaign.etcd is not None and campaign.options.etcds > 2,
+}
+
 WORKFLOW = clustered.WORKFLOW.replace(
     "outputs: {y: second.y}",
     "  third: {function: scale.times, in: {x: second.y}}\noutputs: {y: third.y}",
@@ -723,20 +741,9 @@ class Campaign:
 
     def go(self):
         """How often each kind of event came."""
-        spoils = self.has_links and self.network.can_spoil()
-        kinds = [self.kill, self.stop, self.drain, self.no_directory]
-        kinds += [self.cut, self.split] if self.has_links else []
-        kinds += [self.loss, self.delay] if spoils else []
-        kinds += [self.clock] if CLOCK.exists() else []
-        kinds += [self.compact, self.wipe] if self.etcd is not None else []
-        kinds += [self.full_disk] if self.has_disk else []
-        kinds += [self.kill_two] if len(self.names) > 2 else []
-        kinds += [self.version] if len(self.names) > 1 else []
-        kinds += [self.function] if len(self.names) > 1 and self.has_function else []
-        kinds += [self.roll]
-        kinds += [self.lead] if self.etcd is not None and self.options.etcds > 2 else []
-        kinds = [kind for kind in kinds if not self.options.only
-                 or kind.__name__ in self.options.only.split(",")]  # fmt: skip
+        chosen = self.options.only.split(",") if self.options.only else KINDS
+        kinds = [getattr(self, name) for name, is_possible in KINDS.items()
+                 if name in chosen and is_possible(self)]  # fmt: skip
         tally = dict.fromkeys((kind.__name__ for kind in kinds), 0)
         count = 0
         end = self.now() + self.options.seconds
@@ -839,7 +846,7 @@ def main(arguments=None):
     parser.add_argument("--logs", default="", help="folder for what the hosts have logged")
     parser.add_argument("--quiet", action="store_true")
     options = parser.parse_args(arguments)
-    unknown = sorted(set(filter(None, options.only.split(","))) - KINDS)
+    unknown = sorted(set(filter(None, options.only.split(","))) - KINDS.keys())
     if unknown:
         parser.error(f"--only: no event is called {', '.join(unknown)}: {', '.join(sorted(KINDS))}")
     campaign = Campaign(options)

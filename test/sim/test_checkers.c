@@ -85,11 +85,34 @@ static void what_is_left_at_the_end_is_found(void **state)
     stage_close(&stage);
 }
 
+/* Whether a job may be found by waiting if the @count @faults are all that breaks. */
+static bool may_be_silent(const struct fault *faults, uint32_t count)
+{
+    const struct sim_options options = {.faults = faults, .fault_count = count};
+    return sim_may_be_silent(&options);
+}
+
+static void a_job_is_found_by_waiting_only_where_news_is_lost_or_too_late(void **state)
+{
+    (void)state;
+    struct fault faults[] = {
+        {.kind = FAULT_NO_DIRECTORY, .for_ns = MS(4999)},
+        {.kind = FAULT_NO_DIRECTORY, .for_ns = MS(5000)},
+        {.kind = FAULT_CRASH, .for_ns = MS(20000)},
+    };
+    assert_false(may_be_silent(faults, 3));
+    faults[0].for_ns = MS(5000); /* Together as long as nodes wait to hear of a life. */
+    assert_true(may_be_silent(faults, 3));
+    faults[0].kind = FAULT_LOSS;
+    assert_true(may_be_silent(faults, 1));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_books_of_a_node_hold_what_its_device_holds),
         cmocka_unit_test(what_is_left_at_the_end_is_found),
+        cmocka_unit_test(a_job_is_found_by_waiting_only_where_news_is_lost_or_too_late),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -44,7 +44,7 @@ static void faults_do_not_keep_a_run_going(ATTR_UNUSED void **state)
         {.kind = FAULT_CRASH, .victim = 1, .at_ns = 100 * HOUR_NS},
         {.kind = FAULT_LOSE_DEVICE, .victim = 1, .at_ns = 50 * HOUR_NS, .for_ns = HOUR_NS},
     };
-    static const char *const policies[] = {"orion", "infless", "least-work"};
+    static const char *const policies[] = {"orion", "esg", "infless", "least-work"};
     for (uint32_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
         for (uint32_t k = 0; k < sizeof(policies) / sizeof(policies[0]); k++) {
             struct stage stage;
@@ -90,11 +90,11 @@ static void policies_tick_while_a_client_waits(ATTR_UNUSED void **state)
     open_jobs(&stage);
     stage.faults[0] = (struct fault){.kind = FAULT_CRASH, .victim = 1, .at_ns = HOUR_NS};
     stage.options.fault_count = 1;
-    begin(&stage, "orion");
+    begin(&stage, "esg");
     assert_false(sim_run_some(stage.sim, EVENTS_MAX));
     sim_report(stage.sim, &report);
     sim_counters(stage.sim, &counters);
-    const double ticks = 3 * report.duration_s * 1e9 / (double)policy_find("orion")->tick_ns;
+    const double ticks = 3 * report.duration_s * 1e9 / (double)policy_find("esg")->tick_ns;
     assert_true(ticks > JOBS);
     assert_true((double)counters.decisions > ticks);
     stage_close(&stage);
@@ -107,11 +107,11 @@ static void policies_do_not_tick_until_the_last_audit(ATTR_UNUSED void **state)
     struct report report;
     struct sim_counters counters;
     open_jobs(&stage);
-    begin(&stage, "orion");
+    begin(&stage, "esg");
     assert_false(sim_run_some(stage.sim, EVENTS_MAX));
     sim_report(stage.sim, &report);
     sim_counters(stage.sim, &counters);
-    const double tick_s = (double)policy_find("orion")->tick_ns * 1e-9;
+    const double tick_s = (double)policy_find("esg")->tick_ns * 1e-9;
     assert_true((double)counters.now_ns * 1e-9 > report.duration_s + 5);
     assert_true((double)counters.decisions < 3 * (report.duration_s + 2) / tick_s + 5 * JOBS);
     stage_close(&stage);

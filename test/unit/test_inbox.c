@@ -740,6 +740,65 @@ static void a_thief_gets_nothing_that_would_end_later_there(void **state)
     lone_close(&lone);
 }
 
+static void wait_for_more(
+    const struct policy_input *input, const struct queue_facts *queue,
+    struct dispatch_answer *answer_out)
+{
+    (void)queue;
+    answer_out->wake_at_ns = input->view->now_ns + MS(50);
+}
+
+/* It waits for the same at the thief, from the beginning, and idle workers take it back. */
+static void a_thief_gets_nothing_that_an_idle_worker_does_not_want_to_run_yet(void **state)
+{
+    (void)state;
+    static const struct policy gathering = {.name = "gathering", .dispatch = wait_for_more};
+    static const struct policy prompt = {.name = "prompt"};
+    for (uint32_t i = 0; i < 2; i++) {
+        struct lone lone;
+        lone_open(&lone, &(struct lone_options){.policy = i == 0 ? &gathering : &prompt});
+        for (uint32_t k = 0; k < 2; k++) {
+            const struct message input = lone_message(
+                &lone, MESSAGE_INPUT, (struct job_id){.node = 1, .number = k + 1}, FLOW_F, 0);
+            lone_deliver(&lone, &input);
+        }
+        const struct message steal = {.kind = MESSAGE_STEAL, .from = 2, .worker = 2, .victim = 0};
+        lone_deliver(&lone, &steal);
+        assert_int_equal(lone_sent_count(&lone, 2, MESSAGE_NOTHING), i == 0 ? 1 : 0);
+        assert_int_equal(lone_sent_count(&lone, 2, MESSAGE_INPUT), i); /* Behind one that runs. */
+        lone_close(&lone);
+    }
+}
+
+static void an_idle_worker_that_gives_its_task_away_asks_for_none_at_once(void **state)
+{
+    (void)state;
+    struct lone lone;
+    lone_open(&lone, &(struct lone_options){.policy = &stealing});
+    const struct message nothing = {.kind = MESSAGE_NOTHING, .from = 1, .worker = 0};
+    lone_deliver(&lone, &nothing); /* To what it has asked at its start. */
+    lone.now_ns += MS(1000);
+    lone.node->workers[0].slowness = 2 * SLOWNESS_ONE; /* The thief is faster. */
+    const struct message input = lone_message(&lone, MESSAGE_INPUT, foreign, FLOW_A, 0);
+    lone_deliver(&lone, &input);
+    assert_true(lone_is_asked(&lone, EFFECT_LOAD)); /* It waits for its model. */
+    struct row row = foreign_row(2, 1, 0);
+    row.parts = ROW_BOTH;
+    row.cache.sequence = 1;
+    model_set_add(&row.cache.resident, MODEL_A);
+    receive_row(&lone, &row);
+    const struct message steal = {.kind = MESSAGE_STEAL, .from = 2, .worker = 2, .victim = 0};
+    lone_deliver(&lone, &steal);
+    assert_int_equal(lone_sent_count(&lone, 2, MESSAGE_INPUT), 1);
+    assert_int_equal(lone_sent_count(&lone, 1, MESSAGE_STEAL), 0);
+    lone.now_ns += STEAL_PAUSE_NS;
+    const struct message plan = lone_message(
+        &lone, MESSAGE_RESERVE, (struct job_id){.node = 2, .number = 1}, FLOW_CHAIN, 1);
+    lone_deliver(&lone, &plan);
+    assert_int_equal(lone_sent_count(&lone, 1, MESSAGE_STEAL), 1);
+    lone_close(&lone);
+}
+
 static bool always(const double *options)
 {
     (void)options;
@@ -873,6 +932,8 @@ int main(void)
         cmocka_unit_test(a_thief_gets_nothing_that_it_cannot_run),
         cmocka_unit_test(a_thief_gets_no_model_to_load_and_no_fork),
         cmocka_unit_test(a_thief_gets_nothing_that_would_end_later_there),
+        cmocka_unit_test(a_thief_gets_nothing_that_an_idle_worker_does_not_want_to_run_yet),
+        cmocka_unit_test(an_idle_worker_that_gives_its_task_away_asks_for_none_at_once),
         cmocka_unit_test(a_worker_shows_how_much_slower_than_expected_it_is),
         cmocka_unit_test(a_thief_that_names_a_worker_of_another_node_gets_nothing),
         cmocka_unit_test(an_idle_worker_asks_again_after_any_answer),

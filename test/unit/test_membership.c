@@ -273,6 +273,29 @@ static void a_task_that_moved_to_an_earlier_life_runs_again_in_a_while(void **st
     lone_close(&lone);
 }
 
+/* While a job waits for that, another task of it fails, which no node says twice. */
+static void what_fails_while_its_job_waits_is_placed_anew_as_well(void **state)
+{
+    (void)state;
+    struct lone lone;
+    lone_open(&lone, &(struct lone_options){0});
+    const struct message moved = restart_and_move(&lone, 6);
+    lone_deliver(&lone, &moved);
+    struct message failed = lone_message(&lone, MESSAGE_FAILED, moved.job, FLOW_CHAIN, 0);
+    failed.from = 2;
+    failed.worker = 2;
+    failed.reason = REASON_NO_WORKER;
+    lone_deliver(&lone, &failed);
+    assert_int_equal(lone_records(&lone, RECORD_REPEATED), 0);
+    lone_plan(1, 1, 1, 1);
+    assert_true(lone_timer(&lone, TIMER_STALE));
+    repair(&lone);
+    assert_int_equal(lone_sent_count(&lone, 1, MESSAGE_INPUT), 1); /* Not to node 2 again. */
+    assert_int_equal(lone_sent(&lone, 1, MESSAGE_INPUT)->attempt, 1);
+    assert_int_equal(lone_sent(&lone, 1, MESSAGE_INPUT)->work.placement[0], 1);
+    lone_close(&lone);
+}
+
 static void a_task_that_moved_to_the_present_life_goes_on(void **state)
 {
     (void)state;
@@ -539,6 +562,42 @@ static void an_owner_is_patient_while_its_own_tensors_are_under_way(void **state
     lone_close(&lone);
 }
 
+/* An input comes just after its receiver was asked, and just before its sender is. */
+static void an_owner_to_which_an_input_has_come_since_it_asked_is_patient(void **state)
+{
+    (void)state;
+    struct lone lone;
+    lone_open(&lone, &(struct lone_options){0});
+    lone_plan(1, 2, 0, 0);
+    const struct job_id job = lone_request(&lone, FLOW_PAIR);
+    for (uint32_t rounds = 0; lone_sent_count(&lone, 1, MESSAGE_PROBE) == 0; rounds++) {
+        assert_true(rounds < 4);
+        assert_true(lone_timer(&lone, TIMER_AUDIT));
+    }
+    struct message input = lone_message(&lone, MESSAGE_INPUT, job, FLOW_PAIR, 2);
+    input.from = 1;
+    input.work.age_ns = lone.now_ns;
+    lone_deliver(&lone, &input);
+    assert_true(lone_timer(&lone, TIMER_AUDIT));
+    assert_int_equal(lone_records(&lone, RECORD_REPEATED), 0);
+    lone_close(&lone);
+}
+
+static void who_gets_an_input_of_an_old_job_says_so(void **state)
+{
+    (void)state;
+    struct lone lone;
+    lone_open(&lone, &(struct lone_options){0});
+    for (uint32_t i = 0; i < 2; i++) {
+        struct message input = lone_message(
+            &lone, MESSAGE_INPUT, (struct job_id){.node = 1, .number = i + 1}, FLOW_F, 0);
+        input.work.age_ns = i == 0 ? AUDIT_NS - 1 : AUDIT_NS;
+        lone_deliver(&lone, &input);
+        assert_int_equal(lone_sent_count(&lone, 1, MESSAGE_ALIVE), i);
+    }
+    lone_close(&lone);
+}
+
 /* Node 1 has gathered task 1 and sent it on: it has no task of the job any more. */
 static void who_has_moved_a_task_is_asked_after_it(void **state)
 {
@@ -572,6 +631,8 @@ int main(void)
         cmocka_unit_test(who_has_nothing_of_a_job_asks_its_host_whether_something_is_under_way),
         cmocka_unit_test(what_waits_for_a_blocked_peer_is_under_way),
         cmocka_unit_test(an_owner_is_patient_while_its_own_tensors_are_under_way),
+        cmocka_unit_test(an_owner_to_which_an_input_has_come_since_it_asked_is_patient),
+        cmocka_unit_test(who_gets_an_input_of_an_old_job_says_so),
         cmocka_unit_test(who_has_moved_a_task_is_asked_after_it),
         cmocka_unit_test(a_stale_list_is_ignored),
         cmocka_unit_test(what_was_on_a_lost_node_is_placed_anew),
@@ -585,6 +646,7 @@ int main(void)
         cmocka_unit_test(a_job_answered_during_repairs_is_not_repaired),
         cmocka_unit_test(a_task_that_moved_to_a_node_before_it_restarted_is_run_again),
         cmocka_unit_test(a_task_that_moved_to_an_earlier_life_runs_again_in_a_while),
+        cmocka_unit_test(what_fails_while_its_job_waits_is_placed_anew_as_well),
         cmocka_unit_test(a_task_that_moved_to_the_present_life_goes_on),
         cmocka_unit_test(what_a_node_moved_before_it_left_is_placed_anew),
         cmocka_unit_test(a_suspect_gets_nothing_new_until_it_is_restored),

@@ -250,6 +250,41 @@ static void a_policy_that_ticks_is_asked_and_gets_what_it_asked_for(void **state
     lone_close(&lone);
 }
 
+static void rest(const struct policy_input *input, struct tick_answer *answer_out)
+{
+    (void)input;
+    answer_out->rests = true;
+}
+
+static void wait_long(
+    const struct policy_input *input, const struct queue_facts *queue,
+    struct dispatch_answer *answer_out)
+{
+    (void)queue;
+    answer_out->wake_at_ns = input->view->now_ns + MS(10000);
+}
+
+static void a_policy_that_rests_ticks_when_dispatch_was_asked(void **state)
+{
+    (void)state;
+    static const struct policy resting = {
+        .name = "resting", .tick_ns = MS(100), .tick = rest, .dispatch = wait_long};
+    struct lone lone;
+    lone_open(&lone, &(struct lone_options){.policy = &resting});
+    assert_true(lone_timer(&lone, TIMER_TICK));
+    assert_true(node_counts(lone.node).resting);
+    assert_false(lone_timer(&lone, TIMER_TICK));
+    lone.now_ns = MS(1234);
+    const struct message input =
+        lone_message(&lone, MESSAGE_INPUT, (struct job_id){.node = 1, .number = 1}, FLOW_F, 0);
+    lone_deliver(&lone, &input);
+    assert_false(node_counts(lone.node).resting);
+    assert_true(lone_timer(&lone, TIMER_TICK));
+    assert_int_equal(lone.now_ns, MS(1300)); /* As if it had never rested. */
+    assert_false(lone_timer(&lone, TIMER_TICK));
+    lone_close(&lone);
+}
+
 static void no_node_is_woken_for_a_policy_that_does_not_tick(void **state)
 {
     (void)state;
@@ -526,6 +561,7 @@ int main(void)
         cmocka_unit_test(an_output_without_items_counts_as_one),
         cmocka_unit_test(a_step_allocates_nothing),
         cmocka_unit_test(a_policy_that_ticks_is_asked_and_gets_what_it_asked_for),
+        cmocka_unit_test(a_policy_that_rests_ticks_when_dispatch_was_asked),
         cmocka_unit_test(no_node_is_woken_for_a_policy_that_does_not_tick),
         cmocka_unit_test(a_draining_node_refuses_finishes_and_says_so_once),
         cmocka_unit_test(an_idle_node_is_drained_at_once),

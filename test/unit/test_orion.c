@@ -156,14 +156,19 @@ static void the_next_model_is_loaded_in_time(void **state)
         model_set_remove(&row.cache.resident, 1);
         cluster_write(&cluster, &row);
     }
+    assert_true(policy_tick(&cluster.seat).rests); /* Nothing has run yet. */
     const struct queue_facts queue = home_queue(&cluster, 0, 4, 0, 170);
     const struct dispatch_answer answer = home_ask(&cluster, &queue);
-    assert_int_equal(policy_tick(&cluster.seat).warm_count, 0); /* Some 60 ms to go. */
+    assert_false(cluster.seat.rests);
+    const struct tick_answer before = policy_tick(&cluster.seat);
+    assert_int_equal(before.warm_count, 0); /* Some 60 ms to go. */
+    assert_false(before.rests);
     cluster.view.now_ns += 40 * MS;
     const struct tick_answer tick = policy_tick(&cluster.seat);
     assert_int_equal(tick.warm_count, 1);
     assert_int_equal(tick.warms[0].model, 1);
     assert_int_equal(tick.warms[0].worker, answer.workers[0]);
+    assert_true(tick.rests);                                    /* That was all. */
     assert_int_equal(policy_tick(&cluster.seat).warm_count, 0); /* Once. */
 }
 

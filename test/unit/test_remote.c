@@ -17,7 +17,9 @@
 #include "engine/bundle.h"
 #include "fabric/net_stream.h"
 #include "fabric/trust.h"
+#include "net_waiting.h"
 #include "parity/workload.h"
+#include "runtime/inside.h"
 
 enum { NODES = 3, JOBS = 60, INPUT_BYTES = 100000, PART_BYTES = 50, WAITS_MAX = 20000 };
 
@@ -123,13 +125,13 @@ static void open_site(struct site *site, const char *policy)
     assert_int_equal(runtime_create(&options, &site->runtime, &error), WEFT_OK);
 }
 
-/* Tell @site where @other is. */
-static void introduce(struct site *site, const struct site *other)
+/* Tell @site where life @incarnation of @other is. */
+static void introduce(struct site *site, const struct site *other, uint64_t incarnation)
 {
     char address[32];
     (void)snprintf(address, sizeof(address), "127.0.0.1:%u", runtime_port(other->runtime));
     const struct net_stream_peer peer = {
-        .node = other->node, .incarnation = 1, .address = address, .name = "any"};
+        .node = other->node, .incarnation = incarnation, .address = address, .name = "any"};
     runtime_set_member(site->runtime, &peer);
 }
 
@@ -156,7 +158,7 @@ static void open_sites(const char *policy)
     for (uint32_t i = 0; i < NODES; i++) {
         for (uint32_t k = 0; k < NODES; k++) {
             if (i != k) {
-                introduce(&cluster.sites[i], &cluster.sites[k]);
+                introduce(&cluster.sites[i], &cluster.sites[k], /* incarnation */ 1);
             }
         }
     }
@@ -335,6 +337,33 @@ static void what_one_machine_has_learnt_reaches_the_others(ATTR_UNUSED void **st
     close_cluster();
 }
 
+/*
+ * Node 0 has an answer for life 2 of node 1, which no list has named yet. When one does, the node
+ * gives it to the net, which must know that life by then: what is for another life is dropped.
+ */
+static void what_waits_for_a_life_leaves_when_it_is_listed(ATTR_UNUSED void **state)
+{
+    static const struct message steal = {
+        .kind = MESSAGE_STEAL,
+        .from = 1,
+        .from_incarnation = 2,
+        .to_incarnation = 1,
+        .worker = 1,
+        .victim = 0,
+    };
+    open_cluster("jit");
+    struct runtime *runtime = cluster.sites[0].runtime;
+    struct event event = {.kind = EVENT_MESSAGE};
+    event.message.message = &steal;
+    runtime_step(runtime, /* node */ 0, &event);
+    assert_int_equal(net_waiting_count(runtime->net, 1), 0);
+    introduce(&cluster.sites[0], &cluster.sites[1], /* incarnation */ 2);
+    assert_int_equal(net_waiting_count(runtime->net, 1), 1);
+    assert_int_equal(net_waiting_first(runtime->net, 1)->kind, MESSAGE_NOTHING);
+    assert_int_equal(net_waiting_first(runtime->net, 1)->to_incarnation, 2);
+    close_cluster();
+}
+
 static void forget_the_last(void *context)
 {
     struct site *site = context;
@@ -373,6 +402,7 @@ int main(void)
         cmocka_unit_test(a_runtime_says_what_it_hosts),
         cmocka_unit_test(jobs_run_where_a_home_of_another_machine_says),
         cmocka_unit_test(what_one_machine_has_learnt_reaches_the_others),
+        cmocka_unit_test(what_waits_for_a_life_leaves_when_it_is_listed),
         cmocka_unit_test(jobs_survive_a_machine_that_is_lost),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

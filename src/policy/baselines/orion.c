@@ -91,14 +91,20 @@ static void tick(const struct policy_input *input, struct tick_answer *answer_ou
 {
     struct orion_state *state = input->state;
     const struct view *view = input->view;
+    answer_out->rests = true;
     for (uint32_t i = 0; i < WARMS_MAX; i++) {
         struct due *due = &state->dues[i];
-        if (due->at_ns == 0 || answer_out->warm_count == TICK_WARMS_MAX) {
+        if (due->at_ns == 0) {
+            continue;
+        }
+        if (answer_out->warm_count == TICK_WARMS_MAX) {
+            answer_out->rests = false;
             continue;
         }
         const struct fleet_worker *worker = &view->fleet->workers[due->worker];
         const int64_t load_ns = profile_load_ns(input->profile, due->model, worker);
         if (view->now_ns + TICK_NS < due->at_ns - load_ns) {
+            answer_out->rests = false;
             continue;
         }
         if (view_is_usable(view, due->worker) && !view_holds_model(view, due->worker, due->model)) {
