@@ -329,6 +329,26 @@ static void a_draining_node_hands_on_what_waits_for_others_and_ends_what_runs(vo
     lone_close(&lone);
 }
 
+/* The input came from another node, and was faster than the owner's news of it. */
+static void what_was_handed_on_is_not_reserved_afterwards(void **state)
+{
+    (void)state;
+    const struct job_id job = {.node = 1, .number = 1};
+    struct lone lone;
+    lone_open(&lone, &(struct lone_options){0});
+    lone_plan(0, 0, 0, 0);
+    drain(&lone);
+    struct message input = lone_message(&lone, MESSAGE_INPUT, job, FLOW_CHAIN, 1);
+    input.from = 2;
+    lone_deliver(&lone, &input);
+    assert_int_equal(lone_records(&lone, RECORD_SENT), 1);
+    const struct message plan = lone_message(&lone, MESSAGE_RESERVE, job, FLOW_CHAIN, 1);
+    lone_deliver(&lone, &plan);
+    assert_int_equal(lone_records(&lone, RECORD_RESERVED), 0);
+    assert_true(node_is_free(lone.node));
+    lone_close(&lone);
+}
+
 static void what_can_run_nowhere_else_is_not_handed_on(void **state)
 {
     (void)state;
@@ -595,6 +615,7 @@ int main(void)
         cmocka_unit_test(no_node_is_woken_for_a_policy_that_does_not_tick),
         cmocka_unit_test(a_draining_node_refuses_finishes_and_says_so_once),
         cmocka_unit_test(a_draining_node_hands_on_what_waits_for_others_and_ends_what_runs),
+        cmocka_unit_test(what_was_handed_on_is_not_reserved_afterwards),
         cmocka_unit_test(what_can_run_nowhere_else_is_not_handed_on),
         cmocka_unit_test(where_joins_may_meet_a_task_stays),
         cmocka_unit_test(an_idle_node_is_drained_at_once),
