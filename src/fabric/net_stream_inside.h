@@ -217,9 +217,6 @@ void net_stream_ended(struct net_stream *net);
 /* Of all parts of @tensor; 0 for none. */
 uint64_t net_stream_tensor_bytes(const struct net_stream *net, uint64_t tensor);
 
-/* Time in the queue and on the wire counts like any other, if @message has a job's age. */
-void net_stream_add_age(struct message *message, int64_t passed_ns);
-
 /* Connect to @peer, if it is a member, time has come, and there is no connection. */
 void net_stream_dial(struct peer *peer, int64_t now_ns);
 

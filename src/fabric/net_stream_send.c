@@ -143,18 +143,6 @@ bool net_stream_carries(const struct net *base, uint32_t from, struct job_id job
     return false;
 }
 
-void net_stream_add_age(struct message *message, int64_t passed_ns)
-{
-    if (message->kind != MESSAGE_INPUT && message->kind != MESSAGE_RESERVE &&
-        message->kind != MESSAGE_OFFER) {
-        return;
-    }
-    message->work.age_ns += passed_ns;
-    if (message->work.left_ns != INT64_MAX) {
-        message->work.left_ns -= passed_ns;
-    }
-}
-
 /*
  *   count  message  tensor  bytes  head count  head        data
  *   2      count    1       8      4           head count  of a small tensor
@@ -167,7 +155,7 @@ static size_t encode(struct peer *peer, struct waiting *waiting, bool with_data)
     struct bytes_writer writer = {.bytes = net->frame, .count_max = sizeof(net->frame)};
     struct message message = waiting->message;
     uint8_t bytes[MESSAGE_BYTES_MAX];
-    net_stream_add_age(&message, net_stream_now_ns() - waiting->since_ns + peer->trip_ns / 2);
+    message_add_age(&message, net_stream_now_ns() - waiting->since_ns + peer->trip_ns / 2);
     const size_t count = message_encode(&message, bytes, sizeof(bytes));
     size_t head_bytes = 0;
     enum tensor_kind kind = TENSOR_NONE;
