@@ -80,8 +80,8 @@ const struct command command_drain = {
     .summary = "let a node answer what it has, and leave its cluster",
     .usage = "DIRECTORY NODE [options]",
     .description =
-        "The process takes no more requests, answers those that it has, as on SIGTERM, and\n"
-        "ends. The other nodes are told at once.\n",
+        "The process takes no more requests, answers those that it has, as on SIGTERM, ends\n"
+        "what it runs for other nodes, hands on to them what only waits, and leaves.\n",
     .arguments = {.operand = "DIRECTORY NODE", .operand_min = 2, .operand_max = 2, .rows = rows},
     .values_bytes = sizeof(struct values),
     .defaults = &(const struct values){.seconds = {.value = PATIENCE_SECONDS}},

@@ -24,6 +24,11 @@ void net_attend(struct net *net, bool attends)
     }
 }
 
+bool net_is_clear(struct net *net)
+{
+    return net->ops->is_clear == NULL || net->ops->is_clear(net);
+}
+
 void net_wake(struct net *net, uint64_t token)
 {
     ASSERT(net->ops->wake != NULL);

@@ -139,6 +139,12 @@ struct net_ops {
      */
     void (*attend)(struct net *net, bool attends);
 
+    /*
+     * Whether all that was sent to peers that can be reached has come there. If that is not known
+     * they are asked, and it may be a moment later. Optional: without it nothing is on its way.
+     */
+    bool (*is_clear)(struct net *net);
+
     /* A time asked for with wake_at() has come. Optional: nets that never ask have none. */
     void (*wake)(struct net *net, uint64_t token);
 
@@ -158,6 +164,7 @@ void net_publish(struct net *net, uint32_t from, const struct row *row);
 void net_send(struct net *net, uint32_t to, const struct message *message, uint64_t tensor);
 bool net_carries(const struct net *net, uint32_t from, struct job_id job);
 void net_attend(struct net *net, bool attends);
+bool net_is_clear(struct net *net);
 void net_wake(struct net *net, uint64_t token);
 void net_flush_rows(struct net *net);
 

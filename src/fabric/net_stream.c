@@ -201,6 +201,31 @@ static void attend(struct net *base, bool attends)
     }
 }
 
+/* Whether all that was sent to @peer has come there, or never can. If not, it is asked. */
+static bool is_clear_of(struct peer *peer)
+{
+    if (!peer->is_member || peer->is_broken || !peer->is_welcome) {
+        return true;
+    }
+    if (peer->waiting_count > 0 || peer->sending != NULL) {
+        return false;
+    }
+    if (peer->asked_ns <= peer->put_ns) {
+        net_stream_ask(peer, net_stream_now_ns());
+    }
+    return peer->echo_ns > peer->put_ns;
+}
+
+static bool is_clear(struct net *base)
+{
+    struct net_stream *net = net_stream_from(base);
+    bool all = true;
+    for (uint32_t node = 0; node < net->options.fleet->node_count; node++) {
+        all = is_clear_of(&net->peers[node]) && all;
+    }
+    return all;
+}
+
 static void on_arrivals(uv_poll_t *poll, int status, int events)
 {
     const struct listener *listener = poll->data;
@@ -338,6 +363,7 @@ static const struct net_ops stream_ops = {
     .send = net_stream_send,
     .carries = net_stream_carries,
     .attend = attend,
+    .is_clear = is_clear,
     .destroy = destroy,
 };
 

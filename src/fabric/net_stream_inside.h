@@ -90,7 +90,9 @@ struct peer {
     int64_t dialled_ns; /* When the connection was begun. */
     int64_t pause_ns;   /* Before it connects again. */
     int64_t said_ns;    /* When something last left. */
+    int64_t put_ns;     /* When a message last did. */
     int64_t asked_ns;   /* When a time last did, for the trip. */
+    int64_t echo_ns;    /* The last such time that came back: what was put before has come there. */
     int64_t trip_ns;    /* There and back, smoothed. */
     uint32_t refusals;  /* Since it was last greeted. */
     bool awaits_lane;   /* Its certificate and proof are right; where it is reached comes. */
@@ -197,10 +199,8 @@ static inline bool net_stream_is_much(const struct peer *peer)
 
 /* net_stream.c */
 
-/*
- * Look soon, from the loop, whether the host should be told something of a peer: that it is broken
- * or blocked, or no longer is.
- */
+/* Look soon, from the loop, whether the host should be told that a peer is broken or blocked, or no
+ * longer is. */
 void net_stream_look(struct net_stream *net);
 
 /* Have TCP send at once, send again soon, and give up in the end. */
@@ -217,9 +217,6 @@ void net_stream_ended(struct net_stream *net);
 /* Of all parts of @tensor; 0 for none. */
 uint64_t net_stream_tensor_bytes(const struct net_stream *net, uint64_t tensor);
 
-/* Time in the queue and on the wire counts like any other, if @message has a job's age. */
-void net_stream_add_age(struct message *message, int64_t passed_ns);
-
 /* Connect to @peer, if it is a member, time has come, and there is no connection. */
 void net_stream_dial(struct peer *peer, int64_t now_ns);
 
@@ -232,8 +229,9 @@ void net_stream_drop(struct peer *peer);
 /* Rows of own workers have changed, or none has left to @peer yet. */
 void net_stream_show(struct peer *peer);
 
-/* Say something, if nothing was said for a while; now and then with a time. */
+/* Say something, if nothing was said for a while; or now, to hear that all that was put came. */
 void net_stream_ping(struct peer *peer, int64_t now_ns);
+void net_stream_ask(struct peer *peer, int64_t now_ns);
 
 void net_stream_send(struct net *base, uint32_t to, const struct message *message, uint64_t tensor);
 bool net_stream_carries(const struct net *base, uint32_t from, struct job_id job);

@@ -363,7 +363,7 @@ static bool on_data(void *context, size_t count)
     if (tensor == 0) {
         return true;
     }
-    net_stream_add_age(&arrival->message, net_stream_now_ns() - arrival->begun_ns);
+    message_add_age(&arrival->message, net_stream_now_ns() - arrival->begun_ns);
     return deliver(arrival->net, &arrival->message, tensor);
 }
 

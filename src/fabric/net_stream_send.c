@@ -143,18 +143,6 @@ bool net_stream_carries(const struct net *base, uint32_t from, struct job_id job
     return false;
 }
 
-void net_stream_add_age(struct message *message, int64_t passed_ns)
-{
-    if (message->kind != MESSAGE_INPUT && message->kind != MESSAGE_RESERVE &&
-        message->kind != MESSAGE_OFFER) {
-        return;
-    }
-    message->work.age_ns += passed_ns;
-    if (message->work.left_ns != INT64_MAX) {
-        message->work.left_ns -= passed_ns;
-    }
-}
-
 /*
  *   count  message  tensor  bytes  head count  head        data
  *   2      count    1       8      4           head count  of a small tensor
@@ -167,7 +155,7 @@ static size_t encode(struct peer *peer, struct waiting *waiting, bool with_data)
     struct bytes_writer writer = {.bytes = net->frame, .count_max = sizeof(net->frame)};
     struct message message = waiting->message;
     uint8_t bytes[MESSAGE_BYTES_MAX];
-    net_stream_add_age(&message, net_stream_now_ns() - waiting->since_ns + peer->trip_ns / 2);
+    message_add_age(&message, net_stream_now_ns() - waiting->since_ns + peer->trip_ns / 2);
     const size_t count = message_encode(&message, bytes, sizeof(bytes));
     size_t head_bytes = 0;
     enum tensor_kind kind = TENSOR_NONE;
@@ -284,10 +272,12 @@ static void on_drained(void *context)
     if (!peer->is_welcome) {
         return;
     }
+    const bool has_some = peer->waiting_count > 0;
     if (put_rows(peer) && put_messages(peer)) {
         put_tensor(peer);
     }
     peer->said_ns = net_stream_now_ns();
+    peer->put_ns = has_some ? peer->said_ns : peer->put_ns;
     if (peer->is_blocked) {
         net_stream_look(peer->net);
     }
@@ -362,10 +352,12 @@ static bool on_lane(struct peer *peer, const uint8_t *body, size_t count)
 static bool on_pong(struct peer *peer, const uint8_t *body, size_t count)
 {
     struct bytes_reader reader = {.bytes = body, .count = count};
-    const int64_t trip_ns = net_stream_now_ns() - (int64_t)bytes_take(&reader, 8);
+    const int64_t asked_ns = (int64_t)bytes_take(&reader, 8);
+    const int64_t trip_ns = net_stream_now_ns() - asked_ns;
     if (!bytes_is_spent(&reader) || trip_ns < 0 || trip_ns > INT64_C(60000000000)) {
         return false;
     }
+    peer->echo_ns = asked_ns;
     peer->trip_ns = peer->trip_ns == 0 ? trip_ns : peer->trip_ns + (trip_ns - peer->trip_ns) / 8;
     return true;
 }
@@ -568,17 +560,26 @@ void net_stream_show(struct peer *peer)
     }
 }
 
-void net_stream_ping(struct peer *peer, int64_t at_ns)
+/* Put a sign of life; with a time that comes back, if this @asks for it. */
+static void put_ping(struct peer *peer, int64_t at_ns, bool asks)
 {
     uint8_t bytes[8];
     struct bytes_writer writer = {.bytes = bytes, .count_max = sizeof(bytes)};
-    if (peer->out == NULL || !peer->is_welcome || at_ns - peer->said_ns < NET_STREAM_CALM_NS / 2) {
-        return;
-    }
-    const bool asks = peer->trip_ns == 0 || at_ns - peer->asked_ns >= TRIP_NS;
     bytes_put(&writer, (uint64_t)at_ns, 8);
     if (framed_put(peer->out, FRAME_PING, bytes, asks ? sizeof(bytes) : 0)) {
         peer->asked_ns = asks ? at_ns : peer->asked_ns;
         framed_flush(peer->out);
     }
+}
+
+void net_stream_ping(struct peer *peer, int64_t at_ns)
+{
+    if (peer->out != NULL && peer->is_welcome && at_ns - peer->said_ns >= NET_STREAM_CALM_NS / 2) {
+        put_ping(peer, at_ns, peer->trip_ns == 0 || at_ns - peer->asked_ns >= TRIP_NS);
+    }
+}
+
+void net_stream_ask(struct peer *peer, int64_t at_ns)
+{
+    put_ping(peer, at_ns, /* asks */ true);
 }

@@ -25,6 +25,7 @@ enum {
     LOAD_RETRIES_SHIFT_MAX = 10, /* Back-off doubles up to 2^10 times the first pause. */
     HOME_TASKS_PER_STEP = 128,   /* Claimed or turned away in one step; the next goes on. */
     GIVE_UP_PER_STEP = 8,        /* Jobs that cannot be in time; the next step goes on. */
+    HANDED_ON_PER_STEP = 16,     /* Tasks that wait at a node that leaves; the next goes on. */
     TOLD_BYTES_MIN = 65536,      /* Smaller inputs are as fast as the news of them. */
     DECLINES_IN_A_ROW = 32,      /* Of claims of one queue, before it pauses. */
     OFFERS_PER_REPAIR = 64, /* Made again in one step, after the loss of a home or a silence. */

@@ -5,6 +5,7 @@
 #include "base/numbers.h"
 #include "node/access.h"
 #include "node/batches.h"
+#include "node/drain.h"
 #include "node/fail_waiting.h"
 #include "node/give_up.h"
 #include "node/grants.h"
@@ -384,6 +385,10 @@ void dispatch_worker(struct node *node, struct worker *worker)
     if ((worker->failing_models > 0 || worker->lost) && fail_waiting_some(node, worker)) {
         dispatch_wake(node, worker, now_ns(node));
         return; /* The rest fails in steps of its own. */
+    }
+    if (node->draining && drain_hand_on(node, worker)) {
+        dispatch_wake(node, worker, now_ns(node));
+        return; /* So do those that go elsewhere. */
     }
     worker->is_owed = false;
     if (worker->grants != POOL_NONE) {

@@ -203,6 +203,7 @@ struct node {
     uint32_t running;
     uint64_t job_number; /* Of the last job, without its edition. */
     uint32_t given_up;   /* Jobs, in this step: see GIVE_UP_PER_STEP. */
+    uint32_t handed_on;  /* Tasks, in this step: see HANDED_ON_PER_STEP. */
     uint32_t unit_count; /* Of all its devices: so many batches at most. */
     uint64_t arrival;
     uint32_t repair_job;   /* Next to look at after a loss, or POOL_NONE. */

@@ -1,5 +1,6 @@
 /* inspect.c - what hosts, screens and checkers may see of a node, and its end. */
 #include "node/access.h"
+#include "node/drain.h"
 #include "node/keys.h"
 #include "node/keys_table.h"
 
@@ -174,6 +175,11 @@ struct node_counts node_counts(const struct node *node)
         counts.queued += node->workers[i].queued;
     }
     return counts;
+}
+
+bool node_is_free(const struct node *node)
+{
+    return drain_is_over(node);
 }
 
 struct worker_counts node_worker_counts(const struct node *node, uint32_t worker_id)

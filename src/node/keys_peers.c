@@ -436,6 +436,17 @@ static void decline(struct node *node, uint32_t slot, enum reason reason)
     }
 }
 
+/*
+ * Whether the node that was asked for request @entry does not know of it, and takes no more: it is
+ * the first in rank for as long as it drains, and who asks again would be refused everywhere.
+ */
+static bool leaves(
+    const struct node *node, const struct keyed *entry, enum weft_status status, enum reason reason)
+{
+    return status == WEFT_REFUSED && reason == REASON_DRAIN && entry->state == KEYED_WAITING &&
+           !node->draining;
+}
+
 static void settled(struct node *node, const struct message *message)
 {
     const uint32_t slot = keys_find(node, message->deputy.key);
@@ -464,6 +475,8 @@ static void settled(struct node *node, const struct message *message)
         }
     } else if (status == WEFT_CANCELLED && reason != REASON_LATE) {
         drop(node, slot);
+    } else if (leaves(node, entry, status, reason)) {
+        keys_recall_all(node, slot);
     } else if (status == WEFT_REFUSED) {
         refuse(node, slot, status, reason);
     } else {

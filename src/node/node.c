@@ -6,6 +6,7 @@
 #include "node/bank.h"
 #include "node/batches.h"
 #include "node/dispatch.h"
+#include "node/drain.h"
 #include "node/early.h"
 #include "node/gather.h"
 #include "node/home.h"
@@ -176,8 +177,7 @@ struct node *node_create(struct arena *arena, const struct node_options *options
 /* Whether nothing of any job is here, nor kept for one elsewhere. */
 static bool is_idle(const struct node *node)
 {
-    return node->job_count == 0 && node->visit_count == 0 && node->home.ticket_count == 0 &&
-           node->home.claims.count == 0 && node->grant_count == 0;
+    return drain_is_over(node) && node->home.ticket_count == 0 && node->home.claims.count == 0;
 }
 
 /* Something happened to @worker: start what can be started, and show what has changed. */
@@ -340,13 +340,8 @@ static void on_timer(struct node *node, const struct timer *timer)
 
 ATTR_COLD static void on_drain(struct node *node)
 {
-    if (node->draining) {
-        return;
-    }
-    node->draining = true;
-    trace(node, RECORD_DRAINING, REASON_NONE);
-    for (uint32_t i = 0; i < node->worker_count; i++) {
-        rows_load_changed(node, &node->workers[i]);
+    if (!node->draining) {
+        drain_begin(node);
     }
 }
 
@@ -387,6 +382,7 @@ static void begin(struct node *node, int64_t at_ns, struct effects *effects)
     node->effects = effects;
     node->output_count = 0;
     node->given_up = 0;
+    node->handed_on = 0;
     effects->count = 0;
     effects->record_count = 0;
     effects->row_count = 0;

@@ -121,6 +121,12 @@ struct node_counts {
 struct node_counts node_counts(const struct node *node);
 
 /*
+ * Whether @node has nothing of any job, its own or another's. It may still keep queues for others,
+ * which find another home when it leaves.
+ */
+bool node_is_free(const struct node *node);
+
+/*
  * The oldest edition that is named at @node: by a job of its own, by one that has tasks there, by a
  * request that it waits for or is the deputy of. UINT32_MAX: there is none.
  */

@@ -198,6 +198,7 @@ static void unpark(struct node *node, uint32_t to, struct fate fate)
         if (message_has_placement(parked->message.kind)) {
             parked->message.work.placement = parked->placement;
         }
+        message_add_age(&parked->message, now_ns(node) - parked->since_ns);
         if (!is_dropped && parked->tensor == POOL_NONE) {
             (void)emit(node, EFFECT_SEND, to, &parked->message);
         } else if (!is_dropped) {

@@ -9,6 +9,7 @@
 #include "node/offers.h"
 #include "node/outbox.h"
 #include "node/visits.h"
+#include "policy/choose.h"
 
 /* An input of task @task of @visit, with @items, for a worker that is still to be named. */
 static struct message input_message(
@@ -220,33 +221,74 @@ void routing_forward(
     }
 }
 
-/* Ask whether the join @task, gathered here, should run elsewhere. */
-static uint32_t place_join(struct node *node, const struct visit *visit, const struct task *task)
+/* The most inputs that a policy is told of: more are summed up in the last. */
+enum { INPUTS_TOLD_MAX = 64 };
+
+/* The inputs of @task, which are all here. Returns how many are in @inputs. */
+static uint32_t gathered_inputs(
+    const struct node *node, const struct task *task, struct input_facts inputs[INPUTS_TOLD_MAX])
 {
-    const struct workflow *workflow = workflow_at(node, visit->workflow);
-    struct input_facts inputs[64]; /* More inputs than that are summed up in the last. */
     uint32_t count = 0;
     for (uint32_t slot = task->inputs; slot != POOL_NONE; slot = input_at(node, slot)->next) {
-        if (count < ARRAY_COUNT(inputs)) {
+        if (count < INPUTS_TOLD_MAX) {
             inputs[count] = (struct input_facts){.worker = task->worker};
             count++;
         }
         inputs[count - 1].bytes += input_at(node, slot)->bytes;
     }
-    ASSERT(workflow_is_join(workflow, task->number));
-    const struct job_facts job = visit_facts(node, visit);
-    const struct task_facts facts = {
-        .job = &job,
+    return count;
+}
+
+/* What a policy is told of @task, whose inputs, of the @job of @visit, are all here. */
+static struct task_facts gathered_facts(
+    const struct visit *visit, const struct task *task, const struct job_facts *job)
+{
+    return (struct task_facts){
+        .job = job,
         .placement = visit->placement,
         .task = task->number,
         .items = task->items,
-        .planned = placement_worker(visit->placement[task->number]),
         .here = task->worker,
         .gathered = true,
-        .input_count = count,
-        .inputs = inputs,
     };
+}
+
+/* Ask whether the join @task, gathered here, should run elsewhere. */
+static uint32_t place_join(struct node *node, const struct visit *visit, const struct task *task)
+{
+    struct input_facts inputs[INPUTS_TOLD_MAX];
+    ASSERT(workflow_is_join(workflow_at(node, visit->workflow), task->number));
+    const struct job_facts job = visit_facts(node, visit);
+    struct task_facts facts = gathered_facts(visit, task, &job);
+    facts.planned = placement_worker(visit->placement[task->number]);
+    facts.input_count = gathered_inputs(node, task, inputs);
+    facts.inputs = inputs;
     return routing_place(node, &facts);
+}
+
+uint32_t routing_elsewhere(struct node *node, uint32_t slot)
+{
+    struct input_facts inputs[INPUTS_TOLD_MAX];
+    const struct task *task = task_at(node, slot);
+    const struct visit *visit = visit_at(node, task->visit);
+    const struct need need = need_at(node, visit->workflow, task->number, task->items);
+    if (choose_first(&node->view, need) == WORKER_NONE) {
+        return WORKER_NONE;
+    }
+    const struct job_facts job = visit_facts(node, visit);
+    struct task_facts facts = gathered_facts(visit, task, &job);
+    facts.planned = WORKER_NONE;
+    facts.input_count = gathered_inputs(node, task, inputs);
+    facts.inputs = inputs;
+    const uint32_t worker = policy_place_task(&node->seat, &facts);
+    if (worker == WORKER_NONE || view_is_own(&node->view, worker)) {
+        return WORKER_NONE;
+    }
+    trace_weighed(node, visit->job, visit->workflow, task->number);
+    struct record *record = trace_task(node, RECORD_PLACED, visit, task);
+    record->reason = REASON_FORWARDED;
+    record->worker = worker;
+    return worker;
 }
 
 void routing_gathered(struct node *node, uint32_t slot)

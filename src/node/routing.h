@@ -38,6 +38,12 @@ void routing_forward(
  */
 uint32_t routing_place(struct node *node, const struct task_facts *facts);
 
+/*
+ * Ask the policy for a worker of another node for task @slot, which waits here, and trace what it
+ * says. WORKER_NONE if there is none.
+ */
+uint32_t routing_elsewhere(struct node *node, uint32_t slot);
+
 /* Task @slot runs on its worker, of this node: the owner, and who waits for it, must know. */
 void routing_bind(struct node *node, uint32_t slot);
 

@@ -492,16 +492,22 @@ void visits_cancel(struct node *node, struct job_id job, enum reason reason)
     close_visit(node, slot);
 }
 
+/* @task is about to leave. If its input was faster than the news of it, that is not to be taken. */
+static void outrun(struct node *node, const struct visit *visit, const struct task *task)
+{
+    if (task->is_early) {
+        const struct message done =
+            visit_message(visit, MESSAGE_UNRESERVE, task->number, task->worker);
+        withdrawn_keep(node, &done);
+    }
+}
+
 void visits_complete(struct node *node, uint32_t slot, uint32_t tensor)
 {
     const struct task task = *task_at(node, slot);
     struct visit *visit = visit_at(node, task.visit);
     visit->held++; /* Routing may answer the job, which may drop this visit. */
-    if (task.is_early) {
-        const struct message done =
-            visit_message(visit, MESSAGE_UNRESERVE, task.number, task.worker);
-        withdrawn_keep(node, &done);
-    }
+    outrun(node, visit, &task);
     remove_task(node, slot);
     if (!task.cancelled) {
         routing_output(node, visit, &task, tensor);
@@ -543,6 +549,7 @@ void visits_forward(struct node *node, uint32_t slot, uint32_t worker)
     if (task->state == TASK_QUEUED) {
         dispatch_unqueue(node, slot);
     }
+    outrun(node, visit, task);
     routing_forward(node, visit, task, worker);
     remove_task(node, slot);
     visit->held--;

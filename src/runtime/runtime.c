@@ -305,6 +305,15 @@ void runtime_drain(struct runtime *runtime)
     }
 }
 
+bool runtime_is_free(struct runtime *runtime)
+{
+    bool is_free = net_is_clear(runtime->net);
+    for (uint32_t node = 0; node < runtime->options.fleet->node_count && is_free; node++) {
+        is_free = runtime->nodes[node].node == NULL || node_is_free(runtime->nodes[node].node);
+    }
+    return is_free;
+}
+
 void runtime_set_available(struct runtime *runtime, uint32_t model, bool is_available)
 {
     ASSERT(model < runtime->options.catalogue->model_count);

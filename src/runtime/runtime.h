@@ -159,6 +159,9 @@ const char *runtime_cause(
 /* Ask every node to finish what it has and to take no more. */
 void runtime_drain(struct runtime *runtime);
 
+/* Whether nodes here have nothing of any job, and all that they sent has arrived. */
+bool runtime_is_free(struct runtime *runtime);
+
 /*
  * Node @node stops for good, with everything on it. Its clients are told. For tests with
  * emulated workers: batches that run would lose their inputs.

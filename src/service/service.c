@@ -64,10 +64,17 @@ static void say(const struct service *service, enum log_level level, const char 
     log_say(service->journal.log, level, event, 0, NULL);
 }
 
-static bool is_at_end(const struct service *service)
+/* Whether no client waits, nor another node for what this one does for it. */
+static bool is_done(const struct service *service)
 {
     const struct runtime_counts counts = runtime_counts(service->runtime);
-    if (counts.answered == counts.requested && server_is_drained(service->server)) {
+    return counts.answered == counts.requested && server_is_drained(service->server) &&
+           (service->options->cluster == NULL || runtime_is_free(service->runtime));
+}
+
+static bool is_at_end(const struct service *service)
+{
+    if (is_done(service)) {
         return true;
     }
     return service->last_words_ns > 0 &&
@@ -97,7 +104,11 @@ static void on_drain_limit(void *context)
     const uint32_t told = server_abandon(service->server);
     service->abandoned = told > open ? told : open;
     const struct log_field fields[] = {log_number("abandoned", service->abandoned)};
-    log_say(service->journal.log, LOG_ERROR, "drain took too long", 1, fields);
+    if (service->abandoned > 0) {
+        log_say(service->journal.log, LOG_ERROR, "drain took too long", 1, fields);
+    } else { /* It runs again elsewhere. */
+        say(service, LOG_WARN, "left work for others");
+    }
     service->last_words_ns = runtime_now_ns(service->runtime) + LAST_WORDS_NS;
     look_for_end(service);
 }

@@ -277,6 +277,22 @@ size_t message_borrowed_bytes(const struct message *message)
                          : message_placement_count(message) * sizeof(message->work.placement[0]);
 }
 
+static int64_t less(int64_t left_ns, int64_t passed_ns)
+{
+    return left_ns == INT64_MAX ? left_ns : left_ns - passed_ns;
+}
+
+void message_add_age(struct message *message, int64_t passed_ns)
+{
+    if (message->kind == MESSAGE_INPUT || message->kind == MESSAGE_RESERVE ||
+        message->kind == MESSAGE_OFFER) {
+        message->work.age_ns += passed_ns;
+        message->work.left_ns = less(message->work.left_ns, passed_ns);
+    } else if (message->kind == MESSAGE_DEPUTE || message->kind == MESSAGE_FORWARD) {
+        message->deputy.left_ns = less(message->deputy.left_ns, passed_ns);
+    }
+}
+
 void message_keep(struct message *message, void *room)
 {
     const size_t bytes = message_borrowed_bytes(message);

@@ -218,6 +218,9 @@ size_t message_borrowed_bytes(const struct message *message);
 /* Copy what @message borrows to @room, which has so many bytes, and let it borrow them there. */
 void message_keep(struct message *message, void *room);
 
+/* @passed_ns more have passed for the job, or the request, that @message brings, if it does. */
+void message_add_age(struct message *message, int64_t passed_ns);
+
 /*
  * Write @message to @bytes. Returns how many were written: 0 if @bytes_max, which is
  * enough if it is MESSAGE_BYTES_MAX, is not. Ids must be below their limits, or NONE.

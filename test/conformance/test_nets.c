@@ -376,6 +376,39 @@ static void a_message_overtakes_a_large_tensor(ATTR_UNUSED void **state)
     assert_int_equal(cluster.places[1].messages[1].message.job.number, 1);
 }
 
+static bool one_is_broken(struct net_cluster *of)
+{
+    return of->places[0].is_broken[1] && of->places[2].is_broken[1];
+}
+
+static bool first_is_clear(struct net_cluster *of)
+{
+    return net_is_clear(of->places[0].net);
+}
+
+/* So a node may leave then. */
+static void what_was_sent_comes_if_its_sender_leaves_when_it_is_clear(ATTR_UNUSED void **state)
+{
+    const uint64_t bytes = LARGE_BYTES;
+    const struct message sent = input(0, 1, 1);
+    assert_true(cluster_run(&cluster, first_is_clear));
+    for (uint32_t i = 0; i < 3; i++) {
+        cluster_send(&cluster, 0, 1, &sent, cluster_tensor(&cluster, 0, 1, &bytes, 1));
+    }
+    assert_false(first_is_clear(&cluster));
+    assert_true(cluster_run(&cluster, first_is_clear));
+    place_stop(&cluster.places[0]);
+    assert_true(cluster_run(&cluster, three_came));
+}
+
+static void who_cannot_be_reached_is_not_waited_for(ATTR_UNUSED void **state)
+{
+    place_stop(&cluster.places[1]);
+    assert_true(cluster_run(&cluster, one_is_broken));
+    send_cancel(0, 1, 1);
+    assert_true(cluster_run(&cluster, first_is_clear));
+}
+
 static void time_on_the_way_counts(ATTR_UNUSED void **state)
 {
     struct message sent = input(0, 1, 0);
@@ -393,11 +426,6 @@ static void time_on_the_way_counts(ATTR_UNUSED void **state)
     const struct message_work *work = &cluster.places[1].messages[0].message.work;
     assert_true(work->age_ns > 1000);
     assert_int_equal(work->age_ns + work->left_ns, 1000 + 1000000000);
-}
-
-static bool one_is_broken(struct net_cluster *of)
-{
-    return of->places[0].is_broken[1] && of->places[2].is_broken[1];
 }
 
 static bool one_is_restored(struct net_cluster *of)
@@ -798,6 +826,8 @@ static const struct CMUnitTest tests[] = {
     ANY(rows_go_to_those_that_they_are_for),
     ANY(what_is_on_its_way_is_known),
     STREAM(a_message_overtakes_a_large_tensor),
+    STREAM(what_was_sent_comes_if_its_sender_leaves_when_it_is_clear),
+    STREAM(who_cannot_be_reached_is_not_waited_for),
     STREAM(time_on_the_way_counts),
     STREAM(a_peer_that_dies_and_comes_back_is_another),
     STREAM(a_stopped_peer_is_suspected_until_it_goes_on),
@@ -835,6 +865,8 @@ static const struct CMUnitTest tests_of_ucx[] = {
     ON(ucx, rows_go_to_those_that_they_are_for),
     ON(ucx, what_is_on_its_way_is_known),
     ON(ucx, a_message_overtakes_a_large_tensor),
+    ON(ucx, what_was_sent_comes_if_its_sender_leaves_when_it_is_clear),
+    ON(ucx, who_cannot_be_reached_is_not_waited_for),
     ON(ucx, time_on_the_way_counts),
     ON(ucx, a_peer_that_dies_and_comes_back_is_another),
     ON(ucx, a_stopped_peer_is_suspected_until_it_goes_on),

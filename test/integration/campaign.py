@@ -36,7 +36,7 @@ from operated import LIBRARY, LIMIT, Server  # noqa: E402
 
 WHOLE_S = 60  # Until all nodes have to see each other again, and clients have their answers.
 ANSWER_S = 4  # How long a client waits for a host before it asks the next, too: as `weft infer`.
-LATE_S = 10  # No lease, verdict and second run take so long: something was lost.
+LATE_S = 5  # A lease and a second run hardly take so long: something may have been lost.
 HEARD_S = 0.2  # A line of a log may be read so much later than it was written.
 AFTER_S = 2  # After a verdict latencies are looked at for so long.
 AGAIN = 7  # Every so many requests are asked for twice.
@@ -364,6 +364,11 @@ class Campaign:
             self.former_logs.setdefault(name, []).extend(self.hosts[name].log)
         arguments = ["--cluster", self.directory, "--node", name, "--cluster-net",
                      self.options.net, *self.trust_of(name)]  # fmt: skip
+        if self.options.traces:
+            folder = pathlib.Path(self.options.traces)
+            folder.mkdir(parents=True, exist_ok=True)
+            life = len(list(folder.glob(f"{name}-*.jsonl"))) + 1
+            arguments += ["--trace", str(folder / f"{name}-{life}.jsonl")]
         host = Host(self.watch, self.network, self.names.index(name) + 1, self.root / "repository",
                     arguments, self.cache, self.clock_of(name))  # fmt: skip
         self.hosts[name] = host
@@ -844,6 +849,7 @@ def main(arguments=None):
     parser.add_argument("--etcds", type=int, default=1, help="members of the directory")
     parser.add_argument("--loopback", action="store_true", help="without namespaces")
     parser.add_argument("--logs", default="", help="folder for what the hosts have logged")
+    parser.add_argument("--traces", default="", help="folder for traces, a file for each life")
     parser.add_argument("--quiet", action="store_true")
     options = parser.parse_args(arguments)
     unknown = sorted(set(filter(None, options.only.split(","))) - KINDS.keys())

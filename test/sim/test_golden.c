@@ -457,6 +457,25 @@ static void a_draining_node_finishes_and_refuses(void **state)
     stage_close(&stage);
 }
 
+static void a_draining_node_ends_what_runs_for_others_and_hands_on_what_waits(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_open(&stage, /* node_count */ 3, MB(200));
+    (void)stage_model(&stage, "a", 0, MS(40));
+    (void)stage_model(&stage, "b", 0, MS(10));
+    const uint32_t chain = stage_chain(&stage, "chain", "a b");
+    stage.faults[0] = (struct fault){.at_ns = MS(10), .kind = FAULT_DRAIN, .victim = 1};
+    stage.faults[1] = (struct fault){.at_ns = MS(60), .kind = FAULT_CRASH, .victim = 1}; /* Gone. */
+    stage.options.fault_count = 2;
+    stage_start(&stage, "least-work");
+    for (uint32_t i = 0; i < 6; i++) {
+        stage_request(&stage, MS(i), 0, chain);
+    }
+    stage_expect(&stage, "drain-hands-on");
+    stage_close(&stage);
+}
+
 static void tasks_of_one_queue_run_as_a_batch(void **state)
 {
     (void)state;
@@ -968,6 +987,7 @@ int main(void)
         cmocka_unit_test(a_cancel_finds_its_task_on_another_machine),
         cmocka_unit_test(a_cancel_after_the_answer_is_ignored),
         cmocka_unit_test(a_draining_node_finishes_and_refuses),
+        cmocka_unit_test(a_draining_node_ends_what_runs_for_others_and_hands_on_what_waits),
         cmocka_unit_test(tasks_of_one_queue_run_as_a_batch),
         cmocka_unit_test(two_batches_share_a_device_once_it_is_shaped),
         cmocka_unit_test(an_idle_worker_takes_the_task_that_would_run_last),

@@ -997,13 +997,33 @@ static void who_asks_again_gets_the_answer_through_the_first_in_rank(void **stat
     assert_int_equal(answer_of(&lone).output_count, 1);
     expect_forgotten(&lone);
     (void)ask_again(&lone);
-    say_end(&lone, foreign, 1, WEFT_REFUSED, REASON_DRAIN);
+    say_end(&lone, foreign, 1, WEFT_REFUSED, REASON_FULL);
     assert_int_equal(answer_of(&lone).status, WEFT_REFUSED);
     assert_true(lone_is_empty(&lone));
     (void)ask_again(&lone);
     say_end(&lone, foreign, 1, WEFT_FAILED, REASON_ATTEMPTS);
     assert_int_equal(answer_of(&lone).status, WEFT_FAILED);
     assert_true(node_knows(lone.node, lone.key));
+    lone_close(&lone);
+}
+
+static void who_asked_a_node_that_drains_is_not_refused(void **state)
+{
+    (void)state;
+    struct lone lone;
+    open_with_deputies(&lone);
+    (void)ask_again(&lone);
+    say_end(&lone, foreign, 1, WEFT_REFUSED, REASON_DRAIN);
+    assert_int_equal(lone_count(&lone, EFFECT_ANSWER), 0);
+    let_nobody_know(&lone); /* It may have the answer of before. */
+    end_job(&lone);
+    assert_int_equal(answer_of(&lone).status, WEFT_OK);
+    expect_forgotten(&lone);
+    (void)ask_again(&lone);
+    struct event drain = {.kind = EVENT_DRAIN}; /* This one does, too. */
+    lone_step(&lone, &drain);
+    say_end(&lone, foreign, 1, WEFT_REFUSED, REASON_DRAIN);
+    assert_int_equal(answer_of(&lone).reason, REASON_DRAIN);
     lone_close(&lone);
 }
 
@@ -1187,6 +1207,7 @@ int main(void)
         cmocka_unit_test(an_owner_that_comes_back_is_told_what_was_taken_over),
         cmocka_unit_test(an_owner_waits_for_the_answer_of_what_is_taken),
         cmocka_unit_test(who_asks_again_gets_the_answer_through_the_first_in_rank),
+        cmocka_unit_test(who_asked_a_node_that_drains_is_not_refused),
         cmocka_unit_test(who_asked_a_node_that_is_lost_asks_the_next),
         cmocka_unit_test(who_asked_a_node_that_falls_silent_asks_the_next),
         cmocka_unit_test(a_deputy_takes_over_from_a_silent_owner_what_a_client_asks_for),

@@ -432,6 +432,25 @@ static void a_cause_is_short_and_plain(ATTR_UNUSED void **state)
     assert_int_equal(decode_exact(count + 1, &decoded), WEFT_INVALID);
 }
 
+static void time_that_passes_counts_for_jobs_and_requests(ATTR_UNUSED void **state)
+{
+    struct message input = {.kind = MESSAGE_INPUT, .work = {.age_ns = 5, .left_ns = 100}};
+    message_add_age(&input, 30);
+    assert_int_equal(input.work.age_ns, 35);
+    assert_int_equal(input.work.left_ns, 70);
+    struct message forward = {.kind = MESSAGE_FORWARD, .deputy = {.left_ns = 100, .bytes = 9}};
+    message_add_age(&forward, 130);
+    assert_int_equal(forward.deputy.left_ns, -30);
+    assert_int_equal(forward.deputy.bytes, 9);
+    forward.deputy.left_ns = INT64_MAX; /* It has no deadline. */
+    message_add_age(&forward, 130);
+    assert_int_equal(forward.deputy.left_ns, INT64_MAX);
+    struct message claim = {.kind = MESSAGE_CLAIM, .claim = {.number = 7, .index = 1, .count = 2}};
+    const struct message before = claim;
+    message_add_age(&claim, 30);
+    assert_memory_equal(&claim, &before, sizeof(claim));
+}
+
 static void every_truncation_is_refused(ATTR_UNUSED void **state)
 {
     struct rng rng = rng_from_seed(72);
@@ -639,6 +658,7 @@ int main(void)
         cmocka_unit_test(the_largest_message_fits_its_limit),
         cmocka_unit_test(the_bytes_of_a_message_are_written_down),
         cmocka_unit_test(a_cause_is_short_and_plain),
+        cmocka_unit_test(time_that_passes_counts_for_jobs_and_requests),
         cmocka_unit_test(every_truncation_is_refused),
         cmocka_unit_test(anything_after_the_end_is_refused),
         cmocka_unit_test(a_corrupted_byte_is_refused_or_gives_another_good_message),

@@ -1,7 +1,7 @@
 /*
  * The node as a whole: what it promises its host whatever the events.
  *
- * Covers: src/node/node.c src/node/routing.c
+ * Covers: src/node/node.c src/node/routing.c src/node/drain.c
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -300,15 +300,20 @@ static void drain(struct lone *lone)
     lone_step(lone, &event);
 }
 
+/* A task of another owner, which waits here. */
+static void deliver_task(struct lone *lone, uint64_t number, uint32_t workflow)
+{
+    const struct job_id job = {.node = 1, .number = number};
+    const struct message input = lone_message(lone, MESSAGE_INPUT, job, workflow, 0);
+    lone_deliver(lone, &input);
+}
+
 static void a_draining_node_refuses_finishes_and_says_so_once(void **state)
 {
     (void)state;
     struct lone lone;
     lone_open(&lone, &(struct lone_options){0});
     (void)lone_request(&lone, FLOW_F);
-    const struct message input =
-        lone_message(&lone, MESSAGE_INPUT, (struct job_id){.node = 1, .number = 1}, FLOW_A, 0);
-    lone_deliver(&lone, &input);
     drain(&lone);
     assert_int_equal(lone_records(&lone, RECORD_DRAINING), 1);
     assert_int_equal(lone_records(&lone, RECORD_DRAINED), 0);
@@ -318,15 +323,96 @@ static void a_draining_node_refuses_finishes_and_says_so_once(void **state)
     assert_int_equal(lone.effects.count, 0);
     assert_int_equal(lone_request(&lone, FLOW_F).number, 0);
     assert_int_equal(lone_find(&lone, EFFECT_REFUSE)->answer.reason, REASON_DRAIN);
-    lone_batch_done(&lone, WEFT_OK); /* The task of the other owner is still to be run. */
-    assert_int_equal(lone.answers, 2);
-    assert_int_equal(lone_records(&lone, RECORD_DRAINED), 0);
-    lone_load_done(&lone, WEFT_OK);
+    assert_false(node_is_free(lone.node));
     lone_batch_done(&lone, WEFT_OK);
-    assert_int_equal(lone_records(&lone, RECORD_DRAINED), 1);
     assert_int_equal(lone.answers, 2);
+    assert_int_equal(lone_records(&lone, RECORD_DRAINED), 1);
+    assert_true(node_is_free(lone.node));
     lone_members(&lone, 2, 7, 0);
     assert_int_equal(lone_records(&lone, RECORD_DRAINED), 0);
+    lone_close(&lone);
+}
+
+static void a_draining_node_hands_on_what_waits_for_others_and_ends_what_runs(void **state)
+{
+    (void)state;
+    enum { WAITING = HANDED_ON_PER_STEP + 3 };
+    struct lone lone;
+    lone_open(&lone, &(struct lone_options){0});
+    for (uint64_t i = 1; i <= WAITING + 1; i++) {
+        deliver_task(&lone, i, FLOW_F);
+    }
+    assert_int_equal(node_counts(lone.node).queued, WAITING);
+    drain(&lone);
+    uint32_t handed_on = 0;
+    do { /* A few a step. */
+        const uint32_t sent = lone_records(&lone, RECORD_SENT);
+        assert_true(sent <= HANDED_ON_PER_STEP);
+        assert_int_equal(
+            lone_sent_count(&lone, 1, MESSAGE_MOVED), sent); /* Their owner hears it. */
+        handed_on += sent;
+    } while (node_counts(lone.node).queued > 0 && lone_timer(&lone, TIMER_DISPATCH));
+    assert_int_equal(handed_on, WAITING);
+    assert_int_equal(node_counts(lone.node).running, 1);
+    assert_false(node_is_free(lone.node));
+    deliver_task(&lone, WAITING + 2, FLOW_F); /* Its sender had not heard. */
+    assert_int_equal(lone_records(&lone, RECORD_SENT), 1);
+    lone_batch_done(&lone, WEFT_OK);
+    assert_int_equal(lone_sent_count(&lone, 1, MESSAGE_INPUT), 1); /* The answer. */
+    assert_int_equal(lone_records(&lone, RECORD_DRAINED), 1);
+    assert_true(node_is_free(lone.node));
+    lone_close(&lone);
+}
+
+/* The input came from another node, and was faster than the owner's news of it. */
+static void what_was_handed_on_is_not_reserved_afterwards(void **state)
+{
+    (void)state;
+    const struct job_id job = {.node = 1, .number = 1};
+    struct lone lone;
+    lone_open(&lone, &(struct lone_options){0});
+    lone_plan(0, 0, 0, 0);
+    drain(&lone);
+    struct message input = lone_message(&lone, MESSAGE_INPUT, job, FLOW_CHAIN, 1);
+    input.from = 2;
+    lone_deliver(&lone, &input);
+    assert_int_equal(lone_records(&lone, RECORD_SENT), 1);
+    const struct message plan = lone_message(&lone, MESSAGE_RESERVE, job, FLOW_CHAIN, 1);
+    lone_deliver(&lone, &plan);
+    assert_int_equal(lone_records(&lone, RECORD_RESERVED), 0);
+    assert_true(node_is_free(lone.node));
+    lone_close(&lone);
+}
+
+static void what_can_run_nowhere_else_is_not_handed_on(void **state)
+{
+    (void)state;
+    struct lone lone;
+    lone_open(&lone, &(struct lone_options){0});
+    deliver_task(&lone, 1, FLOW_F);
+    deliver_task(&lone, 2, FLOW_F);
+    struct event broken = {.kind = EVENT_PEER_HINT};
+    broken.peer.hint = PEER_BROKEN;
+    for (broken.peer.node = 1; broken.peer.node < 3; broken.peer.node++) {
+        lone_step(&lone, &broken);
+    }
+    drain(&lone);
+    assert_int_equal(lone_records(&lone, RECORD_SENT), 0);
+    lone_settle(&lone);
+    assert_int_equal(lone_records(&lone, RECORD_DRAINED), 1);
+    lone_close(&lone);
+}
+
+static void where_joins_may_meet_a_task_stays(void **state)
+{
+    (void)state;
+    struct lone lone;
+    lone_open(&lone, &(struct lone_options){0});
+    deliver_task(&lone, 1, FLOW_F);
+    deliver_task(&lone, 2, FLOW_DIAMOND); /* The first of it has two successors. */
+    drain(&lone);
+    assert_int_equal(lone_records(&lone, RECORD_SENT), 0);
+    assert_int_equal(node_counts(lone.node).queued, 1);
     lone_close(&lone);
 }
 
@@ -564,6 +650,10 @@ int main(void)
         cmocka_unit_test(a_policy_that_rests_ticks_when_dispatch_was_asked),
         cmocka_unit_test(no_node_is_woken_for_a_policy_that_does_not_tick),
         cmocka_unit_test(a_draining_node_refuses_finishes_and_says_so_once),
+        cmocka_unit_test(a_draining_node_hands_on_what_waits_for_others_and_ends_what_runs),
+        cmocka_unit_test(what_was_handed_on_is_not_reserved_afterwards),
+        cmocka_unit_test(what_can_run_nowhere_else_is_not_handed_on),
+        cmocka_unit_test(where_joins_may_meet_a_task_stays),
         cmocka_unit_test(an_idle_node_is_drained_at_once),
         cmocka_unit_test(a_draining_node_that_is_alone_finishes_whole_jobs),
         cmocka_unit_test(a_refused_request_gets_its_input_back_and_a_time),

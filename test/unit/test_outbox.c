@@ -56,6 +56,27 @@ static void messages_for_a_blocked_peer_wait_and_leave_in_order(void **state)
     lone_close(&lone);
 }
 
+static void what_waits_grows_older(void **state)
+{
+    (void)state;
+    struct lone lone;
+    lone_open(&lone, &(struct lone_options){0});
+    lone_hint(&lone, 1, PEER_BLOCKED);
+    lone_plan(1, 1, 1, 1);
+    (void)lone_request(&lone, FLOW_CHAIN);
+    const uint32_t slot = lone.node->parked_last;
+    struct parked *parked = pool_at(&lone.pools.parked, slot);
+    assert_int_equal(parked->message.kind, MESSAGE_INPUT);
+    parked->message.work.left_ns = MS(300); /* As if it had a deadline. */
+    lone.now_ns += MS(100);
+    send_ready(&lone, 1);
+    assert_int_equal(lone_sent(&lone, 1, MESSAGE_RESERVE)->work.age_ns, MS(100));
+    assert_int_equal(lone_sent(&lone, 1, MESSAGE_RESERVE)->work.left_ns, INT64_MAX);
+    assert_int_equal(lone_sent(&lone, 1, MESSAGE_INPUT)->work.age_ns, MS(100));
+    assert_int_equal(lone_sent(&lone, 1, MESSAGE_INPUT)->work.left_ns, MS(200));
+    lone_close(&lone);
+}
+
 static void a_message_without_a_placement_can_wait_as_well(void **state)
 {
     (void)state;
@@ -307,6 +328,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(messages_for_a_blocked_peer_wait_and_leave_in_order),
+        cmocka_unit_test(what_waits_grows_older),
         cmocka_unit_test(a_message_without_a_placement_can_wait_as_well),
         cmocka_unit_test(only_the_blocked_peer_waits),
         cmocka_unit_test(a_restored_connection_unblocks_too),
