@@ -5,13 +5,17 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/assert.h"
 #include "base/error.h"
 #include "base/numbers.h"
 
-enum { PAGE_BYTES = 4096 };
+enum {
+    PAGE_BYTES = 4096,
+    PAUSE_NS = 1000, /* Before the next copy, beside runs; the system makes some 60 us of it. */
+};
 
 uint64_t cuda_weights_round(const struct cuda_device *device, uint64_t bytes)
 {
@@ -170,16 +174,25 @@ struct flight {
     uint64_t bytes_max; /* For now. */
 };
 
-/* Wait until @bytes more may be under way; but not for copies that had none behind them. */
+/*
+ * Wait until @bytes more may be under way; but not for copies that had none behind them. Beside
+ * runs the bus is theirs for a while then.
+ */
 static int make_way(const struct cuda_driver *driver, struct flight *flight, uint64_t bytes)
 {
+    const struct timespec pause = {.tv_nsec = PAUSE_NS};
     int result = CUDA_SUCCESS;
+    bool has_waited = false;
     while (result == CUDA_SUCCESS && flight->count > 0 && flight->has_event[flight->first] &&
            flight->all_bytes + bytes > flight->bytes_max) {
         result = driver->event_wait(flight->events[flight->first]);
         flight->all_bytes -= flight->bytes[flight->first];
         flight->first = (flight->first + 1) % CUDA_CHUNKS_IN_FLIGHT;
         flight->count--;
+        has_waited = true;
+    }
+    if (has_waited && flight->bytes_max < CUDA_FLIGHT_BYTES) {
+        (void)nanosleep(&pause, NULL);
     }
     return result;
 }

@@ -8,6 +8,7 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 
 #include "cuda/ahead.h"
 #include "cuda/arena.h"
@@ -540,17 +541,29 @@ static void the_end_of_a_load_is_told_before(ATTR_UNUSED void **state)
     assert_true(before + weights.bytes - told.last_bytes <= CUDA_FLIGHT_BYTES);
 }
 
+/* How often this process has slept. */
+static long sleeps(void)
+{
+    struct rusage usage;
+    assert_int_equal(getrusage(RUSAGE_SELF, &usage), 0);
+    return usage.ru_nvcsw;
+}
+
 /* The last pieces are small, and together no more than a large one. */
 static void a_load_beside_runs_has_one_copy_at_a_time(ATTR_UNUSED void **state)
 {
     struct fake_cuda_counts counts;
     struct weft_error error;
+    must(fill(weights_path(), NULL, &error), &error); /* The file is read. */
+    drop();
     for (uint32_t turn = 0; turn < 2; turn++) {
         struct told told = {.left = UINT32_MAX, .is_busy = turn == 0};
         const struct cuda_beside beside = {is_cancelled, is_busy, on_last, &told};
         world.count(&counts);
         const uint64_t before = counts.copied_bytes;
+        const long slept = sleeps();
         must(fill(weights_path(), &beside, &error), &error);
+        assert_true(turn == 1 || sleeps() - slept >= 2); /* After each of the large ones. */
         world.count(&counts);
         assert_int_equal(counts.copied_bytes - before, WEIGHTS_BYTES);
         assert_int_equal(counts.copies_most, turn == 0 ? COPIES_MOST - 1 : COPIES_MOST);
