@@ -149,6 +149,7 @@ struct engine_cuda {
     uint32_t revisions;         /* Groups that are still to be revised, */
     struct weft_error revision; /* and what came of those before. */
     struct cuda_batch *batches; /* In the order they were launched. */
+    atomic_bool is_busy;        /* The launching thread has seen some, and not that they ended. */
     struct cuda_job *jobs;
     struct cuda_job *job;      /* The one under way. */
     struct cuda_job *trials;   /* TRY, for the recording thread; the first is under way. */

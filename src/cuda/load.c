@@ -68,6 +68,12 @@ static bool is_cancelled(void *context)
     return atomic_load(&loading->job->is_cancelled);
 }
 
+static bool is_busy(void *context)
+{
+    const struct loading *loading = context;
+    return atomic_load_explicit(&loading->engine->is_busy, memory_order_relaxed);
+}
+
 /*
  * A batch waits for most loads: it comes soon. It would not if its model is tried first; and while
  * others run, nothing is asleep that would have to be woken.
@@ -144,7 +150,7 @@ static enum weft_status copy_weights(
 {
     struct cuda_model *model = &engine->models[job->place];
     struct loading loading = {engine, job};
-    const struct cuda_beside beside = {is_cancelled, on_last, &loading};
+    const struct cuda_beside beside = {is_cancelled, is_busy, on_last, &loading};
     struct cuda_block block;
     char path[4096];
     borrow_file(engine, job->place);

@@ -509,6 +509,7 @@ void *cuda_launcher_main(void *argument)
         const bool was_idle = engine->batches == NULL;
         const bool runs = step_all(engine);
         is_idle = engine->batches == NULL;
+        atomic_store_explicit(&engine->is_busy, !is_idle, memory_order_relaxed);
         awake_ns = was_idle ? awake_ns : max_i64(awake_ns, monotonic_ns() + SPIN_NS);
         const bool ends = engine->ends;
         cuda_unlock(engine);

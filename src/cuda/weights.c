@@ -5,13 +5,17 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/assert.h"
 #include "base/error.h"
 #include "base/numbers.h"
 
-enum { PAGE_BYTES = 4096 };
+enum {
+    PAGE_BYTES = 4096,
+    PAUSE_NS = 1000, /* Before the next copy, beside runs; the system makes some 60 us of it. */
+};
 
 uint64_t cuda_weights_round(const struct cuda_device *device, uint64_t bytes)
 {
@@ -153,26 +157,42 @@ static bool is_cancelled(const struct cuda_beside *beside)
     return beside != NULL && beside->is_cancelled(beside->context);
 }
 
+static bool is_busy(const struct cuda_beside *beside)
+{
+    return beside != NULL && beside->is_busy(beside->context);
+}
+
 /* Copies under way, the oldest first. Events are made when they are first needed. */
 struct flight {
     struct CUstream_st *stream;
     struct CUevent_st *events[CUDA_CHUNKS_IN_FLIGHT];
+    bool has_event[CUDA_CHUNKS_IN_FLIGHT]; /* It can be waited for. */
     uint64_t bytes[CUDA_CHUNKS_IN_FLIGHT];
     uint32_t first;
     uint32_t count;
     uint64_t all_bytes;
+    uint64_t bytes_max; /* For now. */
 };
 
-/* Wait until @bytes more may be under way. */
+/*
+ * Wait until @bytes more may be under way; but not for copies that had none behind them. Beside
+ * runs the bus is theirs for a while then.
+ */
 static int make_way(const struct cuda_driver *driver, struct flight *flight, uint64_t bytes)
 {
+    const struct timespec pause = {.tv_nsec = PAUSE_NS};
     int result = CUDA_SUCCESS;
-    while (result == CUDA_SUCCESS && flight->count > 0 &&
-           flight->all_bytes + bytes > CUDA_FLIGHT_BYTES) {
+    bool has_waited = false;
+    while (result == CUDA_SUCCESS && flight->count > 0 && flight->has_event[flight->first] &&
+           flight->all_bytes + bytes > flight->bytes_max) {
         result = driver->event_wait(flight->events[flight->first]);
         flight->all_bytes -= flight->bytes[flight->first];
         flight->first = (flight->first + 1) % CUDA_CHUNKS_IN_FLIGHT;
         flight->count--;
+        has_waited = true;
+    }
+    if (has_waited && flight->bytes_max < CUDA_FLIGHT_BYTES) {
+        (void)nanosleep(&pause, NULL);
     }
     return result;
 }
@@ -186,9 +206,10 @@ static int send(
     ASSERT(flight->count < CUDA_CHUNKS_IN_FLIGHT);
     int result = driver->copy_in(to, from, bytes, flight->stream);
     flight->bytes[at] = bytes;
+    flight->has_event[at] = left > flight->bytes_max;
     flight->all_bytes += bytes;
     flight->count++;
-    if (result != CUDA_SUCCESS || left <= CUDA_FLIGHT_BYTES) {
+    if (result != CUDA_SUCCESS || !flight->has_event[at]) {
         return result;
     }
     if (flight->events[at] == NULL) {
@@ -223,7 +244,8 @@ static int copy_pieces(
         const uint64_t start = at;
         for (; at < end && result == CUDA_SUCCESS;) {
             const uint64_t bytes = min_u64(end - at, CUDA_CHUNK_BYTES);
-            if (!weights->is_mapped && flight->all_bytes + bytes > CUDA_FLIGHT_BYTES) {
+            flight->bytes_max = is_busy(beside) ? CUDA_CHUNK_BYTES : CUDA_FLIGHT_BYTES;
+            if (!weights->is_mapped && flight->all_bytes + bytes > flight->bytes_max) {
                 result = map_block(weights);
             }
             if (result == CUDA_SUCCESS) {

@@ -18,14 +18,16 @@
 #include "cuda/block.h"
 
 /* Copies of so much at a time, and as many under way as are no more than two of the largest: so
- * many, if each has a grain. */
+ * many, if each has a grain. Beside runs it is one of the largest: these read their inputs over the
+ * same bus, and have it to themselves in between. */
 enum { CUDA_CHUNK_BYTES = 16 << 20, CUDA_CHUNKS_IN_FLIGHT = 16 };
 
 #define CUDA_FLIGHT_BYTES (UINT64_C(2) * CUDA_CHUNK_BYTES)
 
 /* What goes on beside a load. */
 struct cuda_beside {
-    bool (*is_cancelled)(void *context); /* Asked between pieces. */
+    bool (*is_cancelled)(void *context); /* Asked between pieces, */
+    bool (*is_busy)(void *context);      /* and whether anything runs. */
     void (*on_last)(void *context);      /* All that is left is under way, or will be at once. */
     void *context;
 };

@@ -154,6 +154,7 @@ void fake_cuda_count(struct fake_cuda_counts *counts_out)
 {
     (void)pthread_mutex_lock(&fake.lock);
     *counts_out = fake.counts;
+    fake.counts.copies_most = 0;
     (void)pthread_mutex_unlock(&fake.lock);
 }
 

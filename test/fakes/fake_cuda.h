@@ -43,12 +43,15 @@ enum fake_cuda_fault {
  */
 #define FAKE_RUNS "WEFT_FAKE_RUNS"
 
+/* A file: for each copy to the device a line that says how many are under way, with it. */
+#define FAKE_COPIES "WEFT_FAKE_COPIES"
+
 struct fake_cuda_counts {
     uint32_t objects; /* Streams, events, graphs and so on that were not destroyed. */
     uint64_t device_bytes;
     uint64_t copied_bytes; /* To the device, ever. */
     uint32_t copies;
-    uint32_t copies_most; /* Under way at once: not waited for. */
+    uint32_t copies_most; /* Under way at once: not waited for. Since they were last counted. */
     uint32_t launches;    /* Of graphs, ever. */
     uint32_t captures;
     uint32_t blocks; /* Of memory, made ever. */

@@ -51,15 +51,21 @@ struct copy {
     uint64_t bytes;
 };
 
-/* A line for the file of FAKE_RUNS: fake_cuda.h. */
-static void note(const char *line)
+/* A line for the file that @name names in the environment, if it does. */
+static void note_in(const char *name, const char *line)
 {
-    const char *path = getenv(FAKE_RUNS);
+    const char *path = getenv(name);
     FILE *file = path == NULL ? NULL : fopen(path, "a");
     if (file != NULL) {
         (void)fputs(line, file);
         (void)fclose(file);
     }
+}
+
+/* A line for the file of FAKE_RUNS: fake_cuda.h. */
+static void note(const char *line)
+{
+    note_in(FAKE_RUNS, line);
 }
 
 static void run_copy_in(void *stream, const void *arguments)
@@ -132,6 +138,9 @@ int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t bytes, void *stre
     fake.copying++;
     fake.counts.copies_most =
         fake.copying > fake.counts.copies_most ? fake.copying : fake.counts.copies_most;
+    char line[16];
+    (void)snprintf(line, sizeof(line), "%u\n", fake.copying);
+    note_in(FAKE_COPIES, line);
     return leave(
         result != 0 ? result
                     : put(check(stream, STREAM, "a copy"), run_copy_in, &copy, sizeof(copy)));

@@ -123,6 +123,12 @@ def copies(profile):
             for name in MODELS if name in found}  # fmt: skip
 
 
+def busy():
+    """How long each worker has run something so far, in seconds."""
+    pattern = r'^weft_worker_busy_seconds_total\{(.*)\} (\S+)'
+    return {m[1]: float(m[2]) for m in re.finditer(pattern, serve.metrics(), re.MULTILINE)}
+
+
 def measure(folder, policy, rates, kinds, results, profile):
     trace = f"{folder}-{policy}.jsonl" if "TRACE" in os.environ else None
     with serve.Server(folder, "--policy", COMPOSED if policy == "composed" else policy,
@@ -134,17 +140,20 @@ def measure(folder, policy, rates, kinds, results, profile):
             results.append({"policy": policy, "workflow": name, "line": lines[-2]})
             say("mix", policy, "alone", name, re.sub(" +", " ", lines[-2]), lines[-1])
         for rate in rates:
-            before = serve.counts(serve.metrics())
+            before, began = serve.counts(serve.metrics()), busy()
             lines = load(SECONDS, rate, 256, 50000, kinds)
             needed, hits, loads = [b - a for a, b in zip(before, serve.counts(serve.metrics()))]
             for line in lines[1:]:
                 say("mix", policy, f"{rate}/s", re.sub(" +", " ", line))
             say("mix", policy, f"{rate}/s", f"hits {100 * hits / max(needed, 1):.1f} %, "
                 f"loads {loads:.0f}")  # fmt: skip
+            took = {name: round(seconds - began.get(name, 0), 3)
+                    for name, seconds in busy().items()}  # fmt: skip
             there = copies(profile)
             say("mix", policy, f"{rate}/s", f"copies {there}")
             results.append({"policy": policy, "rate": rate, "lines": lines, "needed": needed,
-                            "hits": hits, "loads": loads, "copies": there})  # fmt: skip
+                            "hits": hits, "loads": loads, "copies": there,
+                            "busy": took})  # fmt: skip
     if trace:
         subprocess.run(["gzip", "-9", trace], check=True)
         shutil.copy(f"{trace}.gz", f"{os.environ.get('OUT', '.')}/mix-{policy}.jsonl.gz")

@@ -138,6 +138,8 @@ static void add_versions(uint32_t number)
     add("many", cuda_path(version_file(number, 1, "model.cuda")));
 }
 
+static size_t negate_bytes = MIB; /* Of the weights of NEGATE. */
+
 /* Models of this test in a folder of their own. */
 static void make_models(void)
 {
@@ -147,7 +149,7 @@ static void make_models(void)
     (void)snprintf(name, sizeof(name), "double%u", ++number);
     add("double", cuda_make_model(name, 2, 1, MIB));
     (void)snprintf(name, sizeof(name), "negate%u", number);
-    add("negate", cuda_make_model(name, -1, 0, MIB));
+    add("negate", cuda_make_model(name, -1, 0, negate_bytes));
     (void)snprintf(name, sizeof(name), "large%u", number);
     (void)snprintf(path, sizeof(path), "%s", cuda_make_model(name, 1, 0, MIB));
     char file[600];
@@ -757,6 +759,70 @@ static void memory_is_there_before_models(ATTR_UNUSED void **state)
         MODELS_WITH_PACKAGES - 1); /* It cannot be written any more, once it is reported. */
     unload(DOUBLE);
     await_pieces(MODELS_WITH_PACKAGES);
+    world_deinit();
+}
+
+/* How many copies were under way at most, since it was last asked. */
+static uint32_t copies_most(void)
+{
+    char line[16];
+    uint32_t most = 0;
+    FILE *file = fopen(getenv(FAKE_COPIES), "r");
+    assert_non_null(file);
+    while (fgets(line, sizeof(line), file) != NULL) {
+        const uint32_t count = (uint32_t)strtoul(line, NULL, 10);
+        most = count > most ? count : most;
+    }
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(unlink(getenv(FAKE_COPIES)), 0);
+    return most;
+}
+
+/* Load NEGATE while batch @number runs. False if it ended before that was over. */
+static bool load_beside(uint64_t number)
+{
+    struct bundle *input = rows(1, 3);
+    (void)unlink(getenv(FAKE_RUNS));
+    launch(number, DOUBLE, 4, 1, &input);
+    for (uint32_t i = 0; i < 1000 && access(getenv(FAKE_RUNS), F_OK) != 0; i++) {
+        uv_sleep(1);
+    }
+    uv_sleep(5); /* It has been launched, and all know. */
+    engine_load(world.engine, 0, NEGATE);
+    bool has_run = false;
+    while (world.said[world.said_count - 1].done.kind != ENGINE_LOADED) {
+        (void)uv_run(&world.loop, UV_RUN_ONCE);
+        has_run = has_run || world.said[world.said_count - 1].done.kind == ENGINE_RAN;
+    }
+    (void)settle();
+    expect_rows(said_of(number), 0, 1, 3, 2, 1);
+    bundle_destroy(input);
+    return !has_run;
+}
+
+/* Runs read their inputs over the bus that weights come over. */
+static void loads_leave_the_bus_to_what_runs(ATTR_UNUSED void **state)
+{
+    negate_bytes = 64 * (size_t)MIB; /* Four large copies. */
+    assert_int_equal(setenv(FAKE_COPIES, cuda_path("copies"), 1), 0);
+    assert_int_equal(setenv(FAKE_RUNS, cuda_path("runs"), 1), 0);
+    assert_int_equal(setenv(FAKE_RUN_US, "150000", 1), 0);
+    world_init(0, FAKE_CUDA);
+    load(DOUBLE);
+    load(NEGATE);
+    assert_int_equal(copies_most(), 2); /* Nothing runs. */
+    bool is_beside = false;
+    for (uint64_t i = 1; i <= 10 && !is_beside; i++) { /* On a slow machine not at first. */
+        unload(NEGATE);
+        is_beside = load_beside(i);
+        const uint32_t most = copies_most();
+        assert_int_equal(is_beside ? most : 1, 1);
+    }
+    assert_true(is_beside);
+    unload(NEGATE);
+    load(NEGATE);
+    assert_int_equal(copies_most(), 2);
+    assert_int_equal(world.ended, 0);
     world_deinit();
 }
 
@@ -1663,8 +1729,8 @@ static void workers_of_a_gpu_have_versions_of_their_own(ATTR_UNUSED void **state
 static int reset(ATTR_UNUSED void **state)
 {
     static const char *const names[] = {
-        FAKE_STREAMS_MOST, FAKE_NEEDS_PRIORITY, FAKE_GRAPHS_MOST,
-        FAKE_GATE,         FAKE_RUNS,           FAKE_MEMORY_MIB,
+        FAKE_STREAMS_MOST, FAKE_NEEDS_PRIORITY, FAKE_GRAPHS_MOST, FAKE_GATE,
+        FAKE_RUNS,         FAKE_MEMORY_MIB,     FAKE_COPIES,
     };
     assert_int_equal(unsetenv(FAKE_RUN_US), 0);
     if (getenv(FAKE_GATE) != NULL) {
@@ -1673,6 +1739,7 @@ static int reset(ATTR_UNUSED void **state)
     for (uint32_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
         assert_int_equal(unsetenv(names[i]), 0);
     }
+    negate_bytes = MIB;
     arena_bytes = 256 * MIB;
     workers_of_gpu = 1;
     are_streams = false;
@@ -1709,6 +1776,7 @@ int main(void)
         cmocka_unit_test_teardown(a_process_that_stands_still_is_replaced, reset),
         cmocka_unit_test_teardown(segments_stay_when_a_model_leaves, reset),
         cmocka_unit_test_teardown(memory_is_there_before_models, reset),
+        cmocka_unit_test_teardown(loads_leave_the_bus_to_what_runs, reset),
         cmocka_unit_test_teardown(batches_can_be_cancelled, reset),
         cmocka_unit_test_teardown(a_cancelled_batch_keeps_its_weights_while_it_runs, reset),
         cmocka_unit_test_teardown(a_share_without_memory_is_left_alone, reset),

@@ -8,6 +8,7 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 
 #include "cuda/ahead.h"
 #include "cuda/arena.h"
@@ -497,6 +498,7 @@ static void weights_that_cannot_be_mapped(ATTR_UNUSED void **state)
 /* What a load has told and been asked. */
 struct told {
     uint32_t left;       /* Questions until it is cancelled. UINT32_MAX: never. */
+    bool is_busy;        /* Something runs beside it. */
     uint32_t lasts;      /* How often it was told that all is under way, */
     uint64_t last_bytes; /* and what had been copied by then. */
 };
@@ -505,6 +507,12 @@ static bool is_cancelled(void *context)
 {
     struct told *told = context;
     return told->left == 0 || (told->left != UINT32_MAX && --told->left == 0);
+}
+
+static bool is_busy(void *context)
+{
+    const struct told *told = context;
+    return told->is_busy;
 }
 
 static void on_last(void *context)
@@ -522,7 +530,7 @@ static void the_end_of_a_load_is_told_before(ATTR_UNUSED void **state)
     struct fake_cuda_counts counts;
     struct weft_error error;
     struct told told = {.left = UINT32_MAX};
-    const struct cuda_beside beside = {is_cancelled, on_last, &told};
+    const struct cuda_beside beside = {is_cancelled, is_busy, on_last, &told};
     world.count(&counts);
     const uint64_t before = counts.copied_bytes;
     must(fill(weights_path(), &beside, &error), &error);
@@ -533,12 +541,42 @@ static void the_end_of_a_load_is_told_before(ATTR_UNUSED void **state)
     assert_true(before + weights.bytes - told.last_bytes <= CUDA_FLIGHT_BYTES);
 }
 
+/* How often this process has slept. */
+static long sleeps(void)
+{
+    struct rusage usage;
+    assert_int_equal(getrusage(RUSAGE_SELF, &usage), 0);
+    return usage.ru_nvcsw;
+}
+
+/* The last pieces are small, and together no more than a large one. */
+static void a_load_beside_runs_has_one_copy_at_a_time(ATTR_UNUSED void **state)
+{
+    struct fake_cuda_counts counts;
+    struct weft_error error;
+    must(fill(weights_path(), NULL, &error), &error); /* The file is read. */
+    drop();
+    for (uint32_t turn = 0; turn < 2; turn++) {
+        struct told told = {.left = UINT32_MAX, .is_busy = turn == 0};
+        const struct cuda_beside beside = {is_cancelled, is_busy, on_last, &told};
+        world.count(&counts);
+        const uint64_t before = counts.copied_bytes;
+        const long slept = sleeps();
+        must(fill(weights_path(), &beside, &error), &error);
+        assert_true(turn == 1 || sleeps() - slept >= 2); /* After each of the large ones. */
+        world.count(&counts);
+        assert_int_equal(counts.copied_bytes - before, WEIGHTS_BYTES);
+        assert_int_equal(counts.copies_most, turn == 0 ? COPIES_MOST - 1 : COPIES_MOST);
+        drop();
+    }
+}
+
 static void a_load_is_cancelled(ATTR_UNUSED void **state)
 {
     struct fake_cuda_counts counts;
     struct weft_error error;
     struct told told = {.left = 2};
-    const struct cuda_beside beside = {is_cancelled, on_last, &told};
+    const struct cuda_beside beside = {is_cancelled, is_busy, on_last, &told};
     world.count(&counts);
     const uint64_t before = counts.copied_bytes;
     assert_int_equal(fill(weights_path(), &beside, &error), WEFT_CANCELLED);
@@ -627,6 +665,7 @@ int main(void)
         TEST(a_share_that_has_spent_its_memory),
         TEST(a_device_without_memory),
         TEST(the_end_of_a_load_is_told_before),
+        TEST(a_load_beside_runs_has_one_copy_at_a_time),
         TEST(a_load_is_cancelled),
         TEST(memory_comes_again),
         TEST(pieces_stand_in_for_others),
