@@ -12,6 +12,8 @@
  * a busy cluster's worker while the inputs travel. An output that is gathered elsewhere has to
  * return there. The toll is what the transfers cost others on their links (weft_links.h). Loads
  * hide behind the queue; one that evicts models costs more, the longer queues are (as compass).
+ * Among equals the node's own worker is taken, then the next after it: if all nodes took the
+ * lowest, those with the same rows would meet there.
  * A branch makes room for branches of its fork that would lose more by leaving. Where there are
  * more tasks than workers, all but sources stay where their inputs are.
  * Workers are told of a task at once, so that others see it before its inputs have arrived.
@@ -83,6 +85,7 @@ static const struct policy_option options[] = {
         {"reserve", 0.75, 0, 1, false,
          "share of the time to wait that must be left to a job while nothing is idle"},
     [WEFT_STAY] = {"stay", 1, 0, 1, true, "0: tasks move also while there are more than workers"},
+    [WEFT_ROUND] = {"round", 1, 0, 1, true, "0: among equals the lowest index wins on every node"},
     [WEFT_KEEP] =
         {"keep", 16, 0, 100, false,
          "cost of an eviction, in what is lost with the model that leaves"},
@@ -455,7 +458,8 @@ static uint32_t place_task(const struct policy_input *input, const struct task_f
     int64_t away_ns = INT64_MAX;
     open_hop(&hop, input, facts, groups);
     const bool is_kept = input->options[WEFT_STAY] != 0 && stays(&hop);
-    for (uint32_t worker = 0; hop.usable > 0 && worker < fleet->worker_count; worker++) {
+    for (uint32_t at = 0; hop.usable > 0 && at < fleet->worker_count; at++) {
+        const uint32_t worker = input->options[WEFT_ROUND] != 0 ? choose_round(view, at) : at;
         const uint32_t node = fleet->workers[worker].node;
         const bool is_near = node == view->node || node == hop.return_node;
         if (groups[worker] == GROUP_NOT_USABLE || (is_kept && node != view->node) ||
@@ -464,7 +468,7 @@ static uint32_t place_task(const struct policy_input *input, const struct task_f
         }
         const int64_t score = score_ns(&hop, worker, view_free_at_ns(view, worker));
         weigh(input, facts->job->graph, facts->task, worker, score);
-        if (score < best_ns) { /* Strict: the lowest index wins a tie. */
+        if (score < best_ns) { /* Strict: the first from its own on wins a tie. */
             best = worker;
             best_ns = score;
         }

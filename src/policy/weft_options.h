@@ -26,6 +26,7 @@ enum weft_option {
     WEFT_STRICT,
     WEFT_RESERVE,
     WEFT_STAY,
+    WEFT_ROUND,
     WEFT_KEEP,
     WEFT_PARTS,
     WEFT_PAYING,

@@ -144,6 +144,26 @@ static void a_branch_makes_room_for_one_that_cannot_leave(void **state)
     cluster_deinit(&cluster);
 }
 
+static void among_equals_a_node_starts_with_its_own_worker(void **state)
+{
+    (void)state;
+    struct cluster cluster;
+    init(&cluster, "", 0);
+    cluster.view.node = 2;
+    cluster.view.worker_first = 2;
+    assert_int_equal(place(&cluster, 1, 0), 2);
+    cluster_queue(&cluster, 2, RUN_NS);
+    assert_int_equal(place(&cluster, 1, 0), 3);
+    cluster_queue(&cluster, 3, RUN_NS);
+    assert_int_equal(place(&cluster, 1, 0), 0);
+    cluster_deinit(&cluster);
+    init(&cluster, ":round=0", 0);
+    cluster.view.node = 2;
+    cluster.view.worker_first = 2;
+    assert_int_equal(place(&cluster, 1, 0), 0);
+    cluster_deinit(&cluster);
+}
+
 static void a_faster_kind_of_device_is_worth_the_way(void **state)
 {
     (void)state;
@@ -460,6 +480,7 @@ int main(void)
         cmocka_unit_test(a_busy_cluster_is_doubted),
         cmocka_unit_test(an_output_has_to_return),
         cmocka_unit_test(a_branch_makes_room_for_one_that_cannot_leave),
+        cmocka_unit_test(among_equals_a_node_starts_with_its_own_worker),
         cmocka_unit_test(a_faster_kind_of_device_is_worth_the_way),
         cmocka_unit_test(a_model_that_is_there_is_worth_its_load),
         cmocka_unit_test(what_is_used_often_is_kept),
