@@ -69,7 +69,8 @@ static const struct policy_option options[] = {
     [WEFT_SPREAD] = {"spread", 0.5, 0, 1, false, "how much of a load into free memory is forgiven"},
     [WEFT_GATHER] = {"gather", 1, 0, 1, true, "0: no home queues; every task is placed"},
     [WEFT_HOLD] = {"hold", 1, 0, 1, true, "0: never wait for a worker that is full"},
-    [WEFT_COPY] = {"copy", 1, 0, 1, true, "0: no copies of models in free memory"},
+    [WEFT_COPY] =
+        {"copy", 1, 0, 2, true, "0: no copies of models in free memory; 2: whatever the rack"},
     [WEFT_LEARN] = {"learn", 1, 0, 1, true, "0: believe the profile"},
     [WEFT_STEAL] = {"steal", 1, 0, 1, true, "0: idle workers ask for no work"},
     [WEFT_HASTE] =
