@@ -8,6 +8,7 @@
  *     score = end + return + toll + price of a load
  *     end   = max(free + doubt, inputs there, models there) + run
  *
+ * Free is the worker when it has done what comes before the task in its queue (weft_ahead.h).
  * Inputs wait for what the node has put on its link before. Doubt is the work that others send to
  * a busy cluster's worker while the inputs travel. An output that is gathered elsewhere has to
  * return there. The toll is what the transfers cost others on their links (weft_links.h). Loads
@@ -37,7 +38,9 @@
 #include "policy/choose.h"
 #include "policy/compass_cache.h"
 #include "policy/compass_cost.h"
+#include "policy/compose.h"
 #include "policy/registry.h"
+#include "policy/weft_ahead.h"
 #include "policy/weft_batch.h"
 #include "policy/weft_copy.h"
 #include "policy/weft_give_up.h"
@@ -86,6 +89,7 @@ static const struct policy_option options[] = {
         {"reserve", 0.75, 0, 1, false,
          "share of the time to wait that must be left to a job while nothing is idle"},
     [WEFT_STAY] = {"stay", 1, 0, 1, true, "0: tasks move also while there are more than workers"},
+    [WEFT_AHEAD] = {"ahead", 1, 0, 1, true, "0: tasks are taken to wait behind all that waits"},
     [WEFT_ROUND] = {"round", 1, 0, 1, true, "0: among equals the lowest index wins on every node"},
     [WEFT_KEEP] =
         {"keep", 16, 0, 100, false,
@@ -105,6 +109,7 @@ struct hop {
     const struct task_facts *facts;
     struct compass_prices prices;
     struct compass_task task;
+    int64_t key_ns;         /* Where it would stand in a queue. */
     uint64_t bytes;         /* Of its inputs, which are all here. */
     uint32_t return_node;   /* Where its output is gathered; NODE_NONE: wherever it runs. */
     uint64_t return_bytes;  /* Of that output. */
@@ -173,20 +178,23 @@ static void queued(const struct policy_input *input, const struct ready_facts *t
     }
 }
 
-static int64_t order(const struct policy_input *input, const struct ready_facts *task)
+/* The key of @task of @job in the queue of a worker. */
+static int64_t key_of(const struct policy_input *input, const struct job_facts *job, uint32_t task)
 {
-    const struct job_facts *job = task->job;
     const struct weft_plan *plan = input->plan;
-    if (task_waits(input, task)) {
-        return weft_home_order(input, task);
-    }
     /* Of the branches of a job those with the longest way to go come first. */
-    const int64_t before_ns = plan->ranks_ns[job->graph->queue_first + task->task] / BRANCHES_APART;
+    const int64_t before_ns = plan->ranks_ns[job->graph->queue_first + task] / BRANCHES_APART;
     if (job->deadline_ns != INT64_MAX) {
         return job->deadline_ns - before_ns;
     }
     const double wait_ns = input->options[WEFT_PATH] * (double)plan->path_ns[job->workflow];
     return job->arrived_ns + (int64_t)min_double(wait_ns, 0x1p60) - before_ns;
+}
+
+static int64_t order(const struct policy_input *input, const struct ready_facts *task)
+{
+    return task_waits(input, task) ? weft_home_order(input, task)
+                                   : key_of(input, task->job, task->task);
 }
 
 /* Where the output of the task is gathered, as far as that is known. */
@@ -267,6 +275,7 @@ static void open_hop(
     for (uint32_t i = 0; i < facts->input_count; i++) {
         hop->bytes += facts->inputs[i].bytes;
     }
+    hop->key_ns = policy_advance(key_of(input, facts->job, facts->task), facts->job->priority);
     find_return(hop);
     for (uint32_t worker = 0; worker < view->fleet->worker_count; worker++) {
         groups[worker] = GROUP_NOT_USABLE;
@@ -307,6 +316,19 @@ static int64_t weighed_toll_ns(const struct hop *hop, const struct weft_transfer
     const struct weft_links *links = links_of(hop->input);
     const int64_t toll_ns = weft_toll_ns(links, transfer, hop->input->view->now_ns);
     return toll_ns / 64 * compass_64ths(hop->input->options[WEFT_TOLL]);
+}
+
+/* When @worker has done what comes before the task. */
+static int64_t free_at_ns(struct hop *hop, uint32_t worker)
+{
+    const struct view *view = hop->input->view;
+    const int64_t all_ns = view_free_at_ns(view, worker);
+    if (!hop->input->orders || hop->input->options[WEFT_AHEAD] == 0) {
+        return all_ns;
+    }
+    const int64_t run_ns = compass_times_on(&hop->task, &view->fleet->workers[worker])->run_ns;
+    const int64_t ahead_ns = weft_ahead_ns(view, worker, hop->key_ns, run_ns);
+    return max_i64(all_ns - ahead_ns, view->now_ns);
 }
 
 /* The score of @worker, which can be used. */
@@ -467,7 +489,7 @@ static uint32_t place_task(const struct policy_input *input, const struct task_f
             !is_drawn(&hop, worker, is_near)) {
             continue;
         }
-        const int64_t score = score_ns(&hop, worker, view_free_at_ns(view, worker));
+        const int64_t score = score_ns(&hop, worker, free_at_ns(&hop, worker));
         weigh(input, facts->job->graph, facts->task, worker, score);
         if (score < best_ns) { /* Strict: the first from its own on wins a tie. */
             best = worker;

@@ -27,6 +27,7 @@ enum weft_option {
     WEFT_RESERVE,
     WEFT_STAY,
     WEFT_ROUND,
+    WEFT_AHEAD,
     WEFT_KEEP,
     WEFT_PARTS,
     WEFT_PAYING,
