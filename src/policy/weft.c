@@ -8,6 +8,7 @@
  *     score = end + return + toll + price of a load
  *     end   = max(free + doubt, inputs there, models there) + run
  *
+ * Free is the worker when it has done what comes before the task in its queue (weft_ahead.h).
  * Inputs wait for what the node has put on its link before. Doubt is the work that others send to
  * a busy cluster's worker while the inputs travel. What a row says fades: the longer a worker may
  * have changed unseen, the more it is believed to have as much to do as all on average. An output
@@ -38,9 +39,12 @@
 #include "policy/choose.h"
 #include "policy/compass_cache.h"
 #include "policy/compass_cost.h"
+#include "policy/compose.h"
 #include "policy/registry.h"
+#include "policy/weft_ahead.h"
 #include "policy/weft_batch.h"
 #include "policy/weft_copy.h"
+#include "policy/weft_fade.h"
 #include "policy/weft_give_up.h"
 #include "policy/weft_home.h"
 #include "policy/weft_keep.h"
@@ -53,51 +57,6 @@ enum { BRANCHES_APART = 1024 };
 /* In a crowd a task stays on its node unless that has so many times as much to do as others. */
 enum { BEHIND_MAX = 4 };
 
-static const struct policy_option options[] = {
-    [WEFT_PATH] =
-        {"path", 8, 0, 100, false, "when a job without deadline is due, in critical paths"},
-    [WEFT_LINKS] = {"links", 1, 0, 1, true, "0: ignore what waits on the own link"},
-    [WEFT_TOLL] = {"toll", 1, 0, 100, false, "weight of what transfers cost others"},
-    [WEFT_RETURN] = {"return", 1, 0, 1, true, "0: ignore where outputs are gathered"},
-    [WEFT_DOUBT] =
-        {"doubt", 3, 0, 100, false, "work that may arrive first, as a multiple of the transfer"},
-    [WEFT_FADE] = {"fade", 1, 0, 1, true, "0: believe rows however old they are"},
-    [WEFT_SAMPLE] =
-        {"sample", 8, 1, 4096, true,
-         "workers drawn from the rack and from others, with the models and without"},
-    [WEFT_EVICTION] =
-        {"eviction", 1, 0, 100, false,
-         "what an eviction costs, in loads of the new model, for each task that a worker has"},
-    [WEFT_SPREAD] = {"spread", 0.5, 0, 1, false, "how much of a load into free memory is forgiven"},
-    [WEFT_GATHER] = {"gather", 1, 0, 1, true, "0: no home queues; every task is placed"},
-    [WEFT_HOLD] = {"hold", 1, 0, 1, true, "0: never wait for a worker that is full"},
-    [WEFT_COPY] =
-        {"copy", 1, 0, 2, true, "0: no copies of models in free memory; 2: whatever the rack"},
-    [WEFT_LEARN] = {"learn", 1, 0, 1, true, "0: believe the profile"},
-    [WEFT_STEAL] = {"steal", 1, 0, 1, true, "0: idle workers ask for no work"},
-    [WEFT_HASTE] =
-        {"haste", 1, 0, 1, false, "share of the time not used while all is idle and plans fail"},
-    [WEFT_TROUBLE] =
-        {"trouble", 128, 0, 4096, true, "that part of the time lost: haste in full; 0: always"},
-    [WEFT_FORK] = {"fork", 1, 0, 1, true, "0: branches do not look at those that come after them"},
-    [WEFT_POOL] = {"pool", 1, 0, 1, true, "0: workers of a node do not share what waits"},
-    [WEFT_GIVE_UP] = {"give_up", 1, 0, 1, true, "0: jobs that will be late run as all others"},
-    [WEFT_STRICT] =
-        {"strict", 0, 0, 1, true, "1: an SLO is a deadline; a later answer is worthless"},
-    [WEFT_RESERVE] =
-        {"reserve", 0.75, 0, 1, false,
-         "share of the time to wait that must be left to a job while nothing is idle"},
-    [WEFT_STAY] = {"stay", 1, 0, 1, true, "0: tasks move also while there are more than workers"},
-    [WEFT_ROUND] = {"round", 1, 0, 1, true, "0: among equals the lowest index wins on every node"},
-    [WEFT_KEEP] =
-        {"keep", 16, 0, 100, false,
-         "cost of an eviction, in what is lost with the model that leaves"},
-    [WEFT_PARTS] =
-        {"parts", 4, 1, 255, true, "batches that share a device where units have no price"},
-    [WEFT_PAYING] = {"paying", 1, 0, 1, true, "0: tasks in the queue of a worker run one by one"},
-    {.name = NULL},
-};
-
 /* Workers are drawn evenly from groups: in the rack or not, with the models or without. */
 enum { GROUP_IN_RACK = 1, GROUP_HOLDER = 2, GROUPS = 4, GROUP_NOT_USABLE = GROUPS };
 
@@ -107,6 +66,7 @@ struct hop {
     const struct task_facts *facts;
     struct compass_prices prices;
     struct compass_task task;
+    int64_t key_ns;         /* Where it would stand in a queue. */
     uint64_t bytes;         /* Of its inputs, which are all here. */
     uint32_t return_node;   /* Where its output is gathered; NODE_NONE: wherever it runs. */
     uint64_t return_bytes;  /* Of that output. */
@@ -176,20 +136,23 @@ static void queued(const struct policy_input *input, const struct ready_facts *t
     }
 }
 
-static int64_t order(const struct policy_input *input, const struct ready_facts *task)
+/* The key of @task of @job in the queue of a worker. */
+static int64_t key_of(const struct policy_input *input, const struct job_facts *job, uint32_t task)
 {
-    const struct job_facts *job = task->job;
     const struct weft_plan *plan = input->plan;
-    if (task_waits(input, task)) {
-        return weft_home_order(input, task);
-    }
     /* Of the branches of a job those with the longest way to go come first. */
-    const int64_t before_ns = plan->ranks_ns[job->graph->queue_first + task->task] / BRANCHES_APART;
+    const int64_t before_ns = plan->ranks_ns[job->graph->queue_first + task] / BRANCHES_APART;
     if (job->deadline_ns != INT64_MAX) {
         return job->deadline_ns - before_ns;
     }
     const double wait_ns = input->options[WEFT_PATH] * (double)plan->path_ns[job->workflow];
     return job->arrived_ns + (int64_t)min_double(wait_ns, 0x1p60) - before_ns;
+}
+
+static int64_t order(const struct policy_input *input, const struct ready_facts *task)
+{
+    return task_waits(input, task) ? weft_home_order(input, task)
+                                   : key_of(input, task->job, task->task);
 }
 
 /* Where the output of the task is gathered, as far as that is known. */
@@ -270,6 +233,7 @@ static void open_hop(
     for (uint32_t i = 0; i < facts->input_count; i++) {
         hop->bytes += facts->inputs[i].bytes;
     }
+    hop->key_ns = policy_advance(key_of(input, facts->job, facts->task), facts->job->priority);
     find_return(hop);
     for (uint32_t worker = 0; worker < view->fleet->worker_count; worker++) {
         groups[worker] = GROUP_NOT_USABLE;
@@ -302,21 +266,6 @@ static int64_t doubt_ns(const struct hop *hop, int64_t late_ns)
     return late_ns / hop->usable * hop->busy / 64 * factor_64ths;
 }
 
-/*
- * What others may have sent to @worker, free at @free_ns by its row, since that row was made. The
- * more often it could have run a task like this one since, of @run_ns, the more it is like any.
- */
-static int64_t unseen_ns(const struct hop *hop, uint32_t worker, int64_t free_ns, int64_t run_ns)
-{
-    const struct view *view = hop->input->view;
-    const int64_t less_ns = hop->mean_ns - (free_ns - view->now_ns);
-    const int64_t passed_ns = view_unseen_ns(view, worker);
-    if (hop->input->options[WEFT_FADE] == 0 || less_ns <= 0 || passed_ns == 0) {
-        return 0;
-    }
-    return less_ns / 1024 * (passed_ns / ((passed_ns + run_ns) / 1024 + 1));
-}
-
 static struct weft_links *links_of(const struct policy_input *input)
 {
     return &state_of(input)->links;
@@ -327,6 +276,22 @@ static int64_t weighed_toll_ns(const struct hop *hop, const struct weft_transfer
     const struct weft_links *links = links_of(hop->input);
     const int64_t toll_ns = weft_toll_ns(links, transfer, hop->input->view->now_ns);
     return toll_ns / 64 * compass_64ths(hop->input->options[WEFT_TOLL]);
+}
+
+/* When @worker has done what comes before the task, and what it may have got since its row. */
+static int64_t free_at_ns(struct hop *hop, uint32_t worker)
+{
+    const struct view *view = hop->input->view;
+    const double *values = hop->input->options;
+    const int64_t run_ns = compass_times_on(&hop->task, &view->fleet->workers[worker])->run_ns;
+    int64_t free_ns = view_free_at_ns(view, worker);
+    if (values[WEFT_FADE] != 0) {
+        free_ns += weft_fade_ns(view, worker, free_ns, hop->mean_ns, run_ns);
+    }
+    if (hop->input->orders && values[WEFT_AHEAD] != 0) {
+        free_ns -= weft_ahead_ns(view, worker, hop->key_ns, run_ns);
+    }
+    return max_i64(free_ns, view->now_ns);
 }
 
 /* The score of @worker, which can be used. */
@@ -344,7 +309,6 @@ static int64_t score_ns(struct hop *hop, uint32_t worker, int64_t free_ns)
     if (times->run_ns == COMPASS_NEVER) {
         return COMPASS_NOT_USABLE_NS;
     }
-    free_ns += unseen_ns(hop, worker, free_ns, times->run_ns);
     if (there.whole_ns > 0) {
         const bool counts_link = hop->input->options[WEFT_LINKS] != 0;
         arrive_ns = counts_link ? max_i64(arrive_ns, links->up.free_ns) : arrive_ns;
@@ -488,7 +452,7 @@ static uint32_t place_task(const struct policy_input *input, const struct task_f
             !is_drawn(&hop, worker, is_near)) {
             continue;
         }
-        const int64_t score = score_ns(&hop, worker, view_free_at_ns(view, worker));
+        const int64_t score = score_ns(&hop, worker, free_at_ns(&hop, worker));
         weigh(input, facts->job->graph, facts->task, worker, score);
         if (score < best_ns) { /* Strict: the first from its own on wins a tie. */
             best = worker;
@@ -573,7 +537,7 @@ const struct policy policy_weft = {
     .pools = pools,
     .binds = true,
     .yields = true,
-    .options = options,
+    .options = weft_options,
     .plan = plan,
     .admit = weft_admit,
     .answered = weft_answered,

@@ -4,6 +4,8 @@
 #ifndef POLICY_WEFT_OPTIONS_H
 #define POLICY_WEFT_OPTIONS_H
 
+#include "policy/policy.h"
+
 enum weft_option {
     WEFT_PATH,
     WEFT_LINKS,
@@ -28,9 +30,13 @@ enum weft_option {
     WEFT_RESERVE,
     WEFT_STAY,
     WEFT_ROUND,
+    WEFT_AHEAD,
     WEFT_KEEP,
     WEFT_PARTS,
     WEFT_PAYING,
 };
+
+/* By enum weft_option. */
+extern const struct policy_option weft_options[];
 
 #endif /* POLICY_WEFT_OPTIONS_H */

@@ -1,8 +1,9 @@
 /*
  * weft: where a ready task ends first, and what it costs others.
  *
- * Covers: src/policy/weft.c src/policy/weft_give_up.c src/policy/weft_links.c
- *         src/policy/weft_keep.c
+ * Covers: src/policy/weft.c src/policy/weft_ahead.c src/policy/weft_fade.c
+ *         src/policy/weft_give_up.c src/policy/weft_keep.c src/policy/weft_links.c
+ *         src/policy/weft_options.c
  */
 #include "policy/weft_links.h"
 #include "policy_fixture.h"
@@ -296,6 +297,51 @@ static void write_load(
     cluster_write(cluster, &row);
 }
 
+/*
+ * Nearly all that worker 0 has to do are @items that wait, from key @first_steps on to
+ * @last_steps; the others run something shorter.
+ */
+static void let_wait(
+    struct cluster *cluster, uint32_t items, int32_t first_steps, int32_t last_steps)
+{
+    for (uint32_t worker = 0; worker < 4; worker++) {
+        cluster_queue(cluster, worker, worker == 0 ? 61 * ROW_STEP_NS : 10 * RUN_NS);
+    }
+    struct row row = cluster->board.entries[0].live;
+    row.load.queued_items = items;
+    row.load.waits_steps = 60;
+    row.load.first_steps = first_steps;
+    row.load.last_steps = last_steps;
+    cluster_write(cluster, &row);
+}
+
+static void a_short_task_waits_only_for_what_comes_before_it(void **state)
+{
+    (void)state;
+    struct cluster cluster;
+    init(&cluster, "", 0);
+    let_wait(&cluster, 1, 1000000, 1000000); /* Due long after the job. */
+    assert_int_equal(place(&cluster, 1, 0), 0);
+    let_wait(&cluster, 1, -1000000, -1000000); /* Before it. */
+    assert_int_equal(place(&cluster, 1, 0), 1);
+    let_wait(&cluster, 1, -1000000, 9000000); /* Nine tenths of it after the job. */
+    assert_int_equal(place(&cluster, 1, 0), 0);
+    let_wait(&cluster, 1, -9000000, 1000000); /* A tenth. */
+    assert_int_equal(place(&cluster, 1, 0), 1);
+    let_wait(&cluster, 40, 1000000, 1000000); /* As short as the task: forty would wait for it. */
+    assert_int_equal(place(&cluster, 1, 0), 1);
+    cluster_deinit(&cluster);
+    init(&cluster, ":ahead=0", 0);
+    let_wait(&cluster, 1, 1000000, 1000000);
+    assert_int_equal(place(&cluster, 1, 0), 1);
+    cluster_deinit(&cluster);
+    init(&cluster, "", 0);
+    cluster_seat(&cluster, "place=weft,order=edf"); /* Keys of another policy say nothing. */
+    let_wait(&cluster, 1, 1000000, 1000000);
+    assert_int_equal(place(&cluster, 1, 0), 1);
+    cluster_deinit(&cluster);
+}
+
 static void a_slow_worker_gets_what_ends_first_there_all_the_same(void **state)
 {
     (void)state;
@@ -515,6 +561,7 @@ int main(void)
         cmocka_unit_test(a_model_that_is_there_is_worth_its_load),
         cmocka_unit_test(what_is_used_often_is_kept),
         cmocka_unit_test(the_only_holder_of_many_workers_is_found),
+        cmocka_unit_test(a_short_task_waits_only_for_what_comes_before_it),
         cmocka_unit_test(a_slow_worker_gets_what_ends_first_there_all_the_same),
         cmocka_unit_test(a_task_stays_in_a_crowd),
         cmocka_unit_test(an_idle_worker_asks_the_one_with_most_work_that_waits),
