@@ -3,7 +3,7 @@
 #
 # usage: study_weft.sh TABLE...
 #
-# TABLE is compass, forks, esg, overload, nona, combined, compositions, robustness, ablation,
+# TABLE is compass, forks, esg, overload, nona, rows, combined, compositions, robustness, ablation,
 # small, haste or all. Prints Markdown (tools/study_weft_table.py). What has run is kept in
 # build/kept (tools/kept.py): a table that was interrupted goes on where it was.
 #
@@ -110,6 +110,17 @@ nona() {
     --jobs 3000
   table nona scenarios/nona/racks.yaml 50,200,350 "$placing" "${often[@]}" --jobs 2000
   table nona scenarios/nona/network-bound.yaml 50,200,400 "$placing" "${often[@]}" --jobs 2000
+}
+
+# Rows that come less and less often.
+rows() {
+  local each every
+  for each in parallel:1000 nona:1500 racks:200; do
+    for every in 1ms 10ms 100ms 1s; do
+      table rows "scenarios/nona/${each%:*}.yaml" "${each#*:}" 'nona;fair;weft:fade=0;weft' \
+        --jobs 1500 --set rows.load=$every --set rows.cache=$every
+    done
+  done
 }
 
 # Workloads of seed 3 of the generator: nothing was chosen on them.
@@ -232,7 +243,7 @@ haste() {
 }
 
 all() {
-  compass && forks && esg && overload && nona && small && haste && robustness && ablation &&
+  compass && forks && esg && overload && nona && rows && small && haste && robustness && ablation &&
     combined && compositions
 }
 
@@ -242,7 +253,7 @@ make() {
   for name in "$@"; do
     case $name in
     compass | forks | esg | overload | nona | small | robustness | ablation | combined) "$name" ;;
-    compositions | haste | all) "$name" ;;
+    compositions | haste | rows | all) "$name" ;;
     *)
       echo "study_weft.sh: no table '$name'" >&2
       return 2

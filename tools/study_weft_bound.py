@@ -1,17 +1,20 @@
 #!/usr/bin/env python3
 """Print how many deadlines are met beside a bound for every policy (tools/weft_bound.py).
 
+And of Compass's workload slow-downs, beside a bound on these (tools/weft_slowdown.py).
+
 usage: study_weft_bound.py [TABLE...]
 
-TABLE is esg, azure or combined; all of them unless told otherwise. Run times are those of the
-profile without their scatter, or a lucky run could pass the bound. Jobs of the warm-up count
-neither here nor there. Prints Markdown: of what is offered, the per cent that the bound allows, and
-that policies meet; in brackets as a share of the bound.
+TABLE is esg, azure, combined or slowdown; all of them unless told otherwise. Run times are those
+of the profile without their scatter, or a lucky run could pass the bound. Jobs of the warm-up
+count neither here nor there. Prints Markdown: of what is offered, the per cent that the bound
+allows, and that policies meet; in brackets as a share of the bound.
 
 Settings, in the environment: those of tools/kept.py; SEEDS (201..204); JOBS (2000); TRACES, a
-folder with traces of requests for `azure`.
+folder with traces of requests for `azure` and `slowdown`; ROUNDS (200) of the bound on slow-downs.
 """
 
+import concurrent.futures
 import itertools
 import json
 import os
@@ -25,12 +28,14 @@ import tempfile
 import combined as workloads
 import kept
 import weft_bound
+import weft_slowdown
 import yaml
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SEEDS = os.environ.get("SEEDS", "201..204")
 JOBS = int(os.environ.get("JOBS", "2000"))
 TRACES = os.environ.get("TRACES")
+ROUNDS = int(os.environ.get("ROUNDS", "200"))
 REFUSING = "admit=deadline:strict,order=weft,dispatch=weft,tick=weft,place=weft,cache=weft"
 POLICIES = {
     "weft": "weft",
@@ -182,12 +187,82 @@ def combined(folder):
             print_row(folder, f"{name}, {share}", source, {"rate": f"{rate * share:.1f}/s"})
 
 
+def runs_of(folder, scenario):
+    """By workflow: tasks with what is before them and their seconds, alone on a device."""
+    text = (folder / scenario["profile"]).read_text(encoding="utf-8")
+    models = json.loads(text)["models"]
+    kind = machines_of(scenario)[0][2]
+    result = {}
+    for name in scenario["workflows"]:
+        workflow = yaml.safe_load((folder / name).read_text(encoding="utf-8"))
+        result[workflow["workflow"]] = {
+            name: (
+                task.get("after", []),
+                models[task.get("function") or task["model"]]["devices"][kind]["ms"] / 1000,
+            )
+            for name, task in workflow["tasks"].items()
+        }
+    return result
+
+
+def least_slowdown(path, scenario):
+    """The bound and what one queue reaches, as means over the seeds."""
+    workers = sum(count for count, *_ in machines_of(scenario))
+    first, last = (int(each) for each in SEEDS.split(".."))
+    sums, jobs = [0.0, 0.0], 0
+    processes = int(kept.PARALLEL) if kept.PARALLEL else None
+    with concurrent.futures.ProcessPoolExecutor(processes) as pool:
+        for seed in range(first, last + 1):
+            groups = weft_slowdown.groups_of(
+                runs_of(path.parent, scenario), arrivals_of(path, seed)
+            )
+            found = pool.map(
+                weft_slowdown.bound_group,
+                groups,
+                itertools.repeat(workers),
+                itertools.repeat(weft_slowdown.CELL),
+                itertools.repeat(ROUNDS),
+            )
+            sums = [sum(each) for each in zip(sums, *found)]
+            jobs += sum(len(group) for group in groups)
+    return [each / jobs for each in sums]
+
+
+def slowdown(folder):
+    """Compass's workload, on arrivals at several rates and on traces."""
+    compass = folder / "compass"
+    shutil.copytree(ROOT / "scenarios/compass", compass)
+    scenario = yaml.safe_load((compass / "held-out.yaml").read_text(encoding="utf-8"))
+    cases = []
+    for trace in sorted(pathlib.Path(TRACES).glob("*.csv")) if TRACES else []:
+        shutil.copy(trace, compass)
+        cases.append((trace.stem, {"kind": "trace", "trace": trace.name, "rate": "3/s"}))
+    for rate in (1, 2, 3, 4, 4.5):
+        cases.append((f"{rate}/s", {**scenario["arrivals"], "rate": f"{rate}/s"}))
+    policies = ("weft", "compass")
+    print("| | bound | one queue | " + " | ".join(policies) + " |")
+    print("|---" * (len(policies) + 3) + "|")
+    for title, arrivals in cases:
+        scenario.update({"arrivals": arrivals, "jobs": JOBS, "seeds": SEEDS})
+        scenario["warmup"] = f"{100 * WARMUP:.0f}%"
+        path = compass / f"{title.replace('/', '-')}.json"
+        path.write_text(json.dumps(scenario), encoding="utf-8")
+        name = kept.key(path, "slowdown", [str(ROUNDS)])
+        found = kept.remember(name, lambda: least_slowdown(path, scenario))
+        for policy in policies:
+            means = [run["slowdown"]["mean"] for run in kept.compare(path, policy)]
+            found.append(sum(means) / len(means))
+        print(f"| {title} | " + " | ".join(f"{each:.2f}" for each in found) + " |", flush=True)
+
+
 def main():
-    print("| | bound | " + " | ".join(POLICIES) + " |")
-    print("|---" * (len(POLICIES) + 2) + "|")
-    tables = {"esg": esg, "azure": azure, "combined": combined}
+    tables = {"esg": esg, "azure": azure, "combined": combined, "slowdown": slowdown}
+    names = sys.argv[1:] or list(tables)
+    if names != ["slowdown"]:
+        print("| | bound | " + " | ".join(POLICIES) + " |")
+        print("|---" * (len(POLICIES) + 2) + "|")
     with tempfile.TemporaryDirectory() as folder:
-        for name in sys.argv[1:] or tables:
+        for name in names:
             tables[name](pathlib.Path(folder))
 
 

@@ -65,6 +65,7 @@ CELLS = {
     "compass-arrivals": slowdown,
     "forks": latency,
     "nona": latency,
+    "rows": latency,
     "esg": met_price,
     "overload": met,
     "robustness": latency_met,
@@ -87,7 +88,8 @@ class Row:
         return kept.compare(self.path, policy, *self.options, *rates)
 
     def title(self):
-        return self.path.stem + ("" if self.rate == "-" else f", {self.rate}/s")
+        ages = [each for each in self.options if self.name == "rows" and each.startswith("rows.load")]
+        return ", ".join([self.path.stem, *([] if self.rate == "-" else [f"{self.rate}/s"]), *ages])
 
 
 def print_plain(name, rows):

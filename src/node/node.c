@@ -140,6 +140,7 @@ struct node *node_create(struct arena *arena, const struct node_options *options
         .members = options->members,
     };
     know_peers(node, arena, options->fleet->node_count);
+    node->view.row_load_ns = options->row_load_ns;
     node->view.cell_nodes = options->cell_nodes == 0 ? CELL_NODES : options->cell_nodes;
     if (!cells_are_alike(options->fleet)) {
         node->view.cell_nodes = UINT32_MAX;

@@ -21,6 +21,30 @@ int64_t rows_running_ns(const struct node *node, const struct worker *worker)
     return until_ns - now_ns(node);
 }
 
+/* @ns from @since_ns on, which is not negative, in steps. */
+static int32_t steps(int64_t ns, int64_t since_ns)
+{
+    const int64_t count = max_i64(ns, INT64_MIN + since_ns) - since_ns;
+    return (int32_t)max_i64(min_i64(count / ROW_STEP_NS, INT32_MAX), INT32_MIN);
+}
+
+/* How much waits at @worker, and between which keys. */
+static void show_waiting(
+    const struct node *node, const struct worker *worker, struct row_load *load_out)
+{
+    int64_t first_ns = INT64_MAX;
+    int64_t last_ns = INT64_MIN;
+    for (uint32_t i = 0; i < worker->active_count; i++) {
+        const struct queue *queue = &worker->queues[worker->active[i]];
+        first_ns = min_i64(first_ns, queue->key);
+        last_ns = max_i64(last_ns, task_at(node, queue->tail)->key);
+    }
+    const bool waits = worker->active_count > 0;
+    load_out->waits_steps = (uint32_t)steps(slowed_ns(worker, worker->queue_ns), 0);
+    load_out->first_steps = waits ? steps(first_ns, now_ns(node)) : 0;
+    load_out->last_steps = waits ? steps(last_ns, now_ns(node)) : 0;
+}
+
 void rows_load_changed(struct node *node, struct worker *worker)
 {
     struct row_load *live = &node->board->entries[worker->id].live.load;
@@ -35,6 +59,7 @@ void rows_load_changed(struct node *node, struct worker *worker)
     live->queued_ns += at_least_zero(load_ns - run_ns);         /* Loads hide behind what runs, */
     live->queued_ns += slowed_ns(worker, worker->first_run_ns); /* and longer first runs do not. */
     live->queued_items = worker->queued_items;
+    show_waiting(node, worker, live);
     live->gpu_free = (uint8_t)worker->shares.free;
     live->layout = worker->shares.layout;
     live->cpu_free = node->cpu_free < UINT16_MAX ? (uint16_t)node->cpu_free : UINT16_MAX;

@@ -287,6 +287,7 @@ void policy_seat_init(
         own->rng = &seat->rng;
         own->by_deadline = orders_by_deadline(set);
         own->binds = seat->binds;
+        own->orders = set->roles[role].policy == set->roles[ROLE_ORDER].policy;
         own->plans = placer != NULL && placer->place_job != NULL;
         own->weighed = meter->weighed;
         own->state = NULL;

@@ -53,6 +53,7 @@ struct policy_input {
     struct rng *rng;         /* The node's stream for this policy. */
     bool by_deadline;        /* Queues of the composition are in the order of deadlines. */
     bool binds;              /* Tasks wait in home queues, which no row shows. */
+    bool orders;             /* Keys in queues are those of the policy that is asked. */
     bool plans;              /* Jobs are placed when they come: rows show all of their work. */
     struct weighed *weighed; /* For weigh(), of weighed.h. NULL: the host has not asked. */
 };

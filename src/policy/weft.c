@@ -8,12 +8,16 @@
  *     score = end + return + toll + price of a load
  *     end   = max(free + doubt, inputs there, models there) + run
  *
+ * Free is the worker when it has done what comes before the task in its queue (weft_ahead.h).
  * Inputs wait for what the node has put on its link before. Doubt is the work that others send to
- * a busy cluster's worker while the inputs travel. An output that is gathered elsewhere has to
- * return there. The toll is what the transfers cost others on their links (weft_links.h). Loads
- * hide behind the queue; one that evicts models costs more, the longer queues are (as compass).
- * A branch makes room for branches of its fork that would lose more by leaving. Where there are
- * more tasks than workers, all but sources stay where their inputs are.
+ * a busy cluster's worker while the inputs travel. What a row says fades: the longer a worker may
+ * have changed unseen, the more it is believed to have as much to do as all on average. An output
+ * that is gathered elsewhere has to return there. The toll is what the transfers cost others on
+ * their links (weft_links.h). Loads hide behind the queue; one that evicts models costs more, the
+ * longer queues are (as compass). Among equals the node's own worker is taken, then the next after
+ * it: if all nodes took the lowest, those with the same rows would meet there. A branch makes room
+ * for branches of its fork that would lose more by leaving. Where there are more tasks than
+ * workers, all but sources stay where their inputs are.
  * Workers are told of a task at once, so that others see it before its inputs have arrived.
  * Queues are in the order of deadlines; a job without one is due `path` times its critical path
  * after its arrival, so that short jobs do not wait for long ones. Eviction is that of compass.
@@ -35,9 +39,12 @@
 #include "policy/choose.h"
 #include "policy/compass_cache.h"
 #include "policy/compass_cost.h"
+#include "policy/compose.h"
 #include "policy/registry.h"
+#include "policy/weft_ahead.h"
 #include "policy/weft_batch.h"
 #include "policy/weft_copy.h"
+#include "policy/weft_fade.h"
 #include "policy/weft_give_up.h"
 #include "policy/weft_home.h"
 #include "policy/weft_keep.h"
@@ -50,48 +57,6 @@ enum { BRANCHES_APART = 1024 };
 /* In a crowd a task stays on its node unless that has so many times as much to do as others. */
 enum { BEHIND_MAX = 4 };
 
-static const struct policy_option options[] = {
-    [WEFT_PATH] =
-        {"path", 8, 0, 100, false, "when a job without deadline is due, in critical paths"},
-    [WEFT_LINKS] = {"links", 1, 0, 1, true, "0: ignore what waits on the own link"},
-    [WEFT_TOLL] = {"toll", 1, 0, 100, false, "weight of what transfers cost others"},
-    [WEFT_RETURN] = {"return", 1, 0, 1, true, "0: ignore where outputs are gathered"},
-    [WEFT_DOUBT] =
-        {"doubt", 3, 0, 100, false, "work that may arrive first, as a multiple of the transfer"},
-    [WEFT_SAMPLE] =
-        {"sample", 8, 1, 4096, true,
-         "workers drawn from the rack and from others, with the models and without"},
-    [WEFT_EVICTION] =
-        {"eviction", 1, 0, 100, false,
-         "what an eviction costs, in loads of the new model, for each task that a worker has"},
-    [WEFT_SPREAD] = {"spread", 0.5, 0, 1, false, "how much of a load into free memory is forgiven"},
-    [WEFT_GATHER] = {"gather", 1, 0, 1, true, "0: no home queues; every task is placed"},
-    [WEFT_HOLD] = {"hold", 1, 0, 1, true, "0: never wait for a worker that is full"},
-    [WEFT_COPY] = {"copy", 1, 0, 1, true, "0: no copies of models in free memory"},
-    [WEFT_LEARN] = {"learn", 1, 0, 1, true, "0: believe the profile"},
-    [WEFT_STEAL] = {"steal", 1, 0, 1, true, "0: idle workers ask for no work"},
-    [WEFT_HASTE] =
-        {"haste", 1, 0, 1, false, "share of the time not used while all is idle and plans fail"},
-    [WEFT_TROUBLE] =
-        {"trouble", 128, 0, 4096, true, "that part of the time lost: haste in full; 0: always"},
-    [WEFT_FORK] = {"fork", 1, 0, 1, true, "0: branches do not look at those that come after them"},
-    [WEFT_POOL] = {"pool", 1, 0, 1, true, "0: workers of a node do not share what waits"},
-    [WEFT_GIVE_UP] = {"give_up", 1, 0, 1, true, "0: jobs that will be late run as all others"},
-    [WEFT_STRICT] =
-        {"strict", 0, 0, 1, true, "1: an SLO is a deadline; a later answer is worthless"},
-    [WEFT_RESERVE] =
-        {"reserve", 0.75, 0, 1, false,
-         "share of the time to wait that must be left to a job while nothing is idle"},
-    [WEFT_STAY] = {"stay", 1, 0, 1, true, "0: tasks move also while there are more than workers"},
-    [WEFT_KEEP] =
-        {"keep", 16, 0, 100, false,
-         "cost of an eviction, in what is lost with the model that leaves"},
-    [WEFT_PARTS] =
-        {"parts", 4, 1, 255, true, "batches that share a device where units have no price"},
-    [WEFT_PAYING] = {"paying", 1, 0, 1, true, "0: tasks in the queue of a worker run one by one"},
-    {.name = NULL},
-};
-
 /* Workers are drawn evenly from groups: in the rack or not, with the models or without. */
 enum { GROUP_IN_RACK = 1, GROUP_HOLDER = 2, GROUPS = 4, GROUP_NOT_USABLE = GROUPS };
 
@@ -101,11 +66,13 @@ struct hop {
     const struct task_facts *facts;
     struct compass_prices prices;
     struct compass_task task;
+    int64_t key_ns;         /* Where it would stand in a queue. */
     uint64_t bytes;         /* Of its inputs, which are all here. */
     uint32_t return_node;   /* Where its output is gathered; NODE_NONE: wherever it runs. */
     uint64_t return_bytes;  /* Of that output. */
     uint32_t usable;        /* Workers that can run it. */
     uint32_t busy;          /* Usable ones that have something to do. */
+    int64_t mean_ns;        /* What usable ones had to do when their rows were made, on average. */
     uint32_t sample;        /* So many of each group are drawn. */
     uint32_t alike[GROUPS]; /* Usable ones by group. */
     uint8_t *groups;        /* By worker. */
@@ -169,20 +136,23 @@ static void queued(const struct policy_input *input, const struct ready_facts *t
     }
 }
 
-static int64_t order(const struct policy_input *input, const struct ready_facts *task)
+/* The key of @task of @job in the queue of a worker. */
+static int64_t key_of(const struct policy_input *input, const struct job_facts *job, uint32_t task)
 {
-    const struct job_facts *job = task->job;
     const struct weft_plan *plan = input->plan;
-    if (task_waits(input, task)) {
-        return weft_home_order(input, task);
-    }
     /* Of the branches of a job those with the longest way to go come first. */
-    const int64_t before_ns = plan->ranks_ns[job->graph->queue_first + task->task] / BRANCHES_APART;
+    const int64_t before_ns = plan->ranks_ns[job->graph->queue_first + task] / BRANCHES_APART;
     if (job->deadline_ns != INT64_MAX) {
         return job->deadline_ns - before_ns;
     }
     const double wait_ns = input->options[WEFT_PATH] * (double)plan->path_ns[job->workflow];
     return job->arrived_ns + (int64_t)min_double(wait_ns, 0x1p60) - before_ns;
+}
+
+static int64_t order(const struct policy_input *input, const struct ready_facts *task)
+{
+    return task_waits(input, task) ? weft_home_order(input, task)
+                                   : key_of(input, task->job, task->task);
 }
 
 /* Where the output of the task is gathered, as far as that is known. */
@@ -263,12 +233,14 @@ static void open_hop(
     for (uint32_t i = 0; i < facts->input_count; i++) {
         hop->bytes += facts->inputs[i].bytes;
     }
+    hop->key_ns = policy_advance(key_of(input, facts->job, facts->task), facts->job->priority);
     find_return(hop);
     for (uint32_t worker = 0; worker < view->fleet->worker_count; worker++) {
         groups[worker] = GROUP_NOT_USABLE;
         if (choose_can_use(view, worker, hop->task.need)) {
             const int64_t wait_ns = view_free_at_ns(view, worker) - view->now_ns;
             backlog_ns += min_i64(wait_ns, DURATION_NS_MAX);
+            hop->mean_ns += min_i64(view_load(view, worker)->queued_ns, DURATION_NS_MAX);
             hop->busy += wait_ns > 0 ? 1 : 0;
             groups[worker] = group_of(hop, worker);
             hop->alike[groups[worker]]++;
@@ -276,6 +248,7 @@ static void open_hop(
         }
     }
     if (hop->usable > 0) {
+        hop->mean_ns /= hop->usable;
         set_prices(hop, backlog_ns / hop->usable);
     }
 }
@@ -303,6 +276,22 @@ static int64_t weighed_toll_ns(const struct hop *hop, const struct weft_transfer
     const struct weft_links *links = links_of(hop->input);
     const int64_t toll_ns = weft_toll_ns(links, transfer, hop->input->view->now_ns);
     return toll_ns / 64 * compass_64ths(hop->input->options[WEFT_TOLL]);
+}
+
+/* When @worker has done what comes before the task, and what it may have got since its row. */
+static int64_t free_at_ns(struct hop *hop, uint32_t worker)
+{
+    const struct view *view = hop->input->view;
+    const double *values = hop->input->options;
+    const int64_t run_ns = compass_times_on(&hop->task, &view->fleet->workers[worker])->run_ns;
+    int64_t free_ns = view_free_at_ns(view, worker);
+    if (values[WEFT_FADE] != 0) {
+        free_ns += weft_fade_ns(view, worker, free_ns, hop->mean_ns, run_ns);
+    }
+    if (hop->input->orders && values[WEFT_AHEAD] != 0) {
+        free_ns -= weft_ahead_ns(view, worker, hop->key_ns, run_ns);
+    }
+    return max_i64(free_ns, view->now_ns);
 }
 
 /* The score of @worker, which can be used. */
@@ -455,16 +444,17 @@ static uint32_t place_task(const struct policy_input *input, const struct task_f
     int64_t away_ns = INT64_MAX;
     open_hop(&hop, input, facts, groups);
     const bool is_kept = input->options[WEFT_STAY] != 0 && stays(&hop);
-    for (uint32_t worker = 0; hop.usable > 0 && worker < fleet->worker_count; worker++) {
+    for (uint32_t at = 0; hop.usable > 0 && at < fleet->worker_count; at++) {
+        const uint32_t worker = input->options[WEFT_ROUND] != 0 ? choose_round(view, at) : at;
         const uint32_t node = fleet->workers[worker].node;
         const bool is_near = node == view->node || node == hop.return_node;
         if (groups[worker] == GROUP_NOT_USABLE || (is_kept && node != view->node) ||
             !is_drawn(&hop, worker, is_near)) {
             continue;
         }
-        const int64_t score = score_ns(&hop, worker, view_free_at_ns(view, worker));
+        const int64_t score = score_ns(&hop, worker, free_at_ns(&hop, worker));
         weigh(input, facts->job->graph, facts->task, worker, score);
-        if (score < best_ns) { /* Strict: the lowest index wins a tie. */
+        if (score < best_ns) { /* Strict: the first from its own on wins a tie. */
             best = worker;
             best_ns = score;
         }
@@ -547,7 +537,7 @@ const struct policy policy_weft = {
     .pools = pools,
     .binds = true,
     .yields = true,
-    .options = options,
+    .options = weft_options,
     .plan = plan,
     .admit = weft_admit,
     .answered = weft_answered,

@@ -15,11 +15,16 @@ struct wanted_copy {
     bool is_due;      /* Tasks that need it have come, or their inputs are held up on their way. */
 };
 
+/* What the option `copy` says by default. */
+enum { COPY_BY_RACK = 1 };
+
 struct copies {
     const struct policy_input *input;
     uint64_t all_bytes; /* Of all models of the catalogue. */
     uint32_t count;
     struct wanted_copy wanted[MODELS_MAX];
+    uint32_t warm_count; /* What is loaded already by this tick. */
+    const struct warm *warms;
 };
 
 /* Whether tasks of queue @number have come to this home of late. */
@@ -54,6 +59,32 @@ static uint32_t count_holders(const struct view *view, uint32_t model)
     uint32_t count = 0;
     for (uint32_t worker = 0; worker < view->fleet->worker_count; worker++) {
         count += view_holds_model(view, worker, model) ? 1 : 0;
+    }
+    return count;
+}
+
+/* Whether copies in other racks help those here less, as tensors must cross the core for them. */
+static bool is_by_rack(const struct policy_input *input)
+{
+    return input->options[WEFT_COPY] == COPY_BY_RACK &&
+           input->view->fleet->network.kind == NETWORK_TWO_TIER;
+}
+
+/* Workers of the rack of @worker that hold, or are about to load, @model. */
+static uint32_t count_near(const struct copies *copies, uint32_t worker, uint32_t model)
+{
+    const struct view *view = copies->input->view;
+    const struct fleet *fleet = view->fleet;
+    const uint32_t rack = fleet_rack(fleet, fleet->workers[worker].node);
+    uint32_t count = 0;
+    for (uint32_t other = 0; other < fleet->worker_count; other++) {
+        const bool is_near = fleet_rack(fleet, fleet->workers[other].node) == rack;
+        count += is_near && view_holds_model(view, other, model) ? 1 : 0;
+    }
+    for (uint32_t i = 0; i < copies->warm_count; i++) {
+        const struct warm *warm = &copies->warms[i];
+        const bool is_near = fleet_rack(fleet, fleet->workers[warm->worker].node) == rack;
+        count += is_near && warm->model == model ? 1 : 0;
     }
     return count;
 }
@@ -110,7 +141,8 @@ static void find_wanted(const struct policy_input *input, struct copies *copies_
 }
 
 /*
- * What fewest workers hold, of what @worker has room for; NULL: nothing. Where memory has room for
+ * What fewest workers of its rack hold, and of that fewest of all, of what @worker has room for;
+ * NULL: nothing. Where memory has room for
  * all models only those that are due are copied. Where it is too small loads are what jobs wait
  * for, and no memory is left empty until the first task asks for it.
  */
@@ -119,14 +151,21 @@ static struct wanted_copy *find_rarest(struct copies *copies, uint32_t worker)
     const struct view *view = copies->input->view;
     const bool is_large = copies->all_bytes <= view->fleet->workers[worker].memory_bytes;
     const uint64_t room = view_cache(view, worker)->free_bytes;
+    const bool by_rack = is_by_rack(copies->input);
     struct wanted_copy *best = NULL;
+    uint32_t best_near = 0;
     for (uint32_t i = 0; i < copies->count; i++) {
         struct wanted_copy *wanted = &copies->wanted[i];
-        if (wanted->bytes <= room && (!is_large || wanted->is_due) &&
-            (best == NULL || wanted->holders < best->holders) &&
-            choose_can_run(view, worker, wanted->need) &&
-            !view_holds_model(view, worker, wanted->model)) {
+        if (wanted->bytes > room || (is_large && !wanted->is_due) ||
+            !choose_can_run(view, worker, wanted->need) ||
+            view_holds_model(view, worker, wanted->model)) {
+            continue;
+        }
+        const uint32_t near = by_rack ? count_near(copies, worker, wanted->model) : 0;
+        if (best == NULL || near < best_near ||
+            (near == best_near && wanted->holders < best->holders)) {
             best = wanted;
+            best_near = near;
         }
     }
     return best;
@@ -148,6 +187,8 @@ void weft_copy_tick(const struct policy_input *input, struct tick_answer *answer
             !model_set_is_empty(&view_cache(view, worker)->loading)) {
             continue; /* It loads something already, as its row says. */
         }
+        copies.warm_count = answer_out->warm_count;
+        copies.warms = answer_out->warms;
         struct wanted_copy *rarest = find_rarest(&copies, worker);
         if (rarest != NULL) {
             rarest->holders++;

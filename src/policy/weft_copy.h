@@ -3,7 +3,8 @@
  *
  * Where a model is in memory, tasks need not travel to it. So a worker that has room and loads
  * nothing is given, of the models of workflows whose jobs are under way, the one that fewest
- * workers hold. Nothing is evicted for it.
+ * workers hold, in its rack first: for a copy elsewhere tensors would cross the core. Nothing is
+ * evicted for it.
  */
 #ifndef POLICY_WEFT_COPY_H
 #define POLICY_WEFT_COPY_H

@@ -4,12 +4,15 @@
 #ifndef POLICY_WEFT_OPTIONS_H
 #define POLICY_WEFT_OPTIONS_H
 
+#include "policy/policy.h"
+
 enum weft_option {
     WEFT_PATH,
     WEFT_LINKS,
     WEFT_TOLL,
     WEFT_RETURN,
     WEFT_DOUBT,
+    WEFT_FADE,
     WEFT_SAMPLE,
     WEFT_EVICTION,
     WEFT_SPREAD,
@@ -26,9 +29,14 @@ enum weft_option {
     WEFT_STRICT,
     WEFT_RESERVE,
     WEFT_STAY,
+    WEFT_ROUND,
+    WEFT_AHEAD,
     WEFT_KEEP,
     WEFT_PARTS,
     WEFT_PAYING,
 };
+
+/* By enum weft_option. */
+extern const struct policy_option weft_options[];
 
 #endif /* POLICY_WEFT_OPTIONS_H */

@@ -19,6 +19,9 @@
 /* A worker accepts work, and its runs take as long as expected: one more for each part longer. */
 enum { ROW_ACCEPTING = 1, ROW_SLOWNESS_PARTS = 16 };
 
+/* Rows say in such steps how much waits and when it is due: finer would be longer. */
+enum { ROW_STEP_NS = 65536 };
+
 struct row_load {
     int64_t at_ns;     /* When this node got it. */
     int64_t queued_ns; /* Running batch, queue, loads that no work hides, reservations. */
@@ -27,10 +30,13 @@ struct row_load {
     uint32_t queued_items;
     uint32_t incarnation; /* Of that node. */
     uint32_t layout;      /* How units are divided, where that matters: model/sharing.h. */
+    uint32_t waits_steps; /* Run times of what waits, in steps, */
+    int32_t first_steps;  /* and from at_ns on the key of the first that waits, */
+    int32_t last_steps;   /* and of the last one. */
     uint16_t cpu_free;    /* Units of the machine that no batch holds: all its rows say the same. */
-    uint8_t gpu_free;     /* Units of the device that no batch holds. */
     uint16_t urgency;     /* Of what waits for room in home queues of that node; 0: nothing does. */
     uint16_t wanted;      /* The worker that this waits for, if others shall leave it alone. */
+    uint8_t gpu_free;     /* Units of the device that no batch holds. */
     uint8_t accepting;    /* 0 while the worker drains, or if its device is lost. Else as above. */
 };
 

@@ -24,6 +24,7 @@ struct view {
     const struct board *board;
     const struct members *members;
     struct suspects suspects;
+    int64_t row_load_ns; /* At least so long between two rows of a worker that changes. */
     uint32_t cell_nodes; /* Members of a cell, at least: see cells.h. */
     struct suspects far; /* Nodes of other cells: their rows do not come. */
     struct reservations reservations;
@@ -66,6 +67,16 @@ static inline const struct row_cache *view_cache(const struct view *view, uint32
 
 /* How long ago the load part of @worker was received. 0 for own workers. */
 int64_t view_age_ns(const struct view *view, uint32_t worker);
+
+/*
+ * For how long @worker may have changed without a row of it: one that has not come although it was
+ * due says that nothing has.
+ */
+static inline int64_t view_unseen_ns(const struct view *view, uint32_t worker)
+{
+    const int64_t age_ns = view_age_ns(view, worker);
+    return age_ns > view->row_load_ns ? 0 : age_ns;
+}
 
 /* Whether new work may be placed on @worker. */
 static inline bool view_is_usable(const struct view *view, uint32_t worker)

@@ -14,7 +14,7 @@
 
 #include "view/row.h"
 
-enum { ROW_BYTES_MAX = 136 };
+enum { ROW_BYTES_MAX = 144 };
 
 /*
  * Write @row to @bytes. Returns how many were written: 0 if @bytes_max, which is enough

@@ -190,6 +190,25 @@ static void a_reserved_task_counts_in_the_row_until_it_is_unreserved(void **stat
     lone_close(&lone);
 }
 
+static void a_row_says_how_much_waits_and_between_which_keys(void **state)
+{
+    (void)state;
+    struct lone lone;
+    lone_open(&lone, &(struct lone_options){0});
+    const struct row_load *load = &lone.board.entries[0].live.load;
+    (void)lone_request(&lone, FLOW_F);
+    assert_int_equal(load->waits_steps, 0); /* It runs. */
+    lone.now_ns += MS(3);
+    (void)lone_request(&lone, FLOW_F);
+    lone.now_ns += MS(4);
+    (void)lone_request(&lone, FLOW_F);
+    assert_int_equal(load->queued_items, 2);
+    assert_int_equal(load->waits_steps, MS(4) / ROW_STEP_NS);
+    assert_int_equal(load->first_steps, -MS(4) / ROW_STEP_NS); /* Keys are times of arrival. */
+    assert_int_equal(load->last_steps, 0);
+    lone_close(&lone);
+}
+
 /* A reservation comes from the owner, its withdrawal from who moved the task: either is first. */
 static void a_task_that_is_unreserved_before_it_is_reserved_never_counts(void **state)
 {
@@ -907,6 +926,7 @@ int main(void)
         cmocka_unit_test(a_second_copy_of_an_input_is_dropped),
         cmocka_unit_test(a_reservation_after_its_input_counts_nothing_twice),
         cmocka_unit_test(a_reserved_task_counts_in_the_row_until_it_is_unreserved),
+        cmocka_unit_test(a_row_says_how_much_waits_and_between_which_keys),
         cmocka_unit_test(a_task_that_is_unreserved_before_it_is_reserved_never_counts),
         cmocka_unit_test(a_task_that_has_run_is_not_reserved_any_more),
         cmocka_unit_test(a_task_that_gathers_can_be_unreserved_one_that_waits_or_runs_cannot),

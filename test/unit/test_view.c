@@ -102,6 +102,21 @@ static void other_workers_are_read_from_the_board_with_their_age(ATTR_UNUSED voi
     assert_int_equal(view_age_ns(&view, 4), 0);
 }
 
+static void a_worker_that_has_not_spoken_when_it_could_has_not_changed(ATTR_UNUSED void **state)
+{
+    view.row_load_ns = 400;
+    publish(4, /* at_ns */ 700, /* queued_ns */ 500, /* accepting */ 1);
+    board.entries[3].live.load = (struct row_load){.at_ns = 990, .accepting = 1};
+
+    assert_int_equal(view_unseen_ns(&view, 3), 0); /* Its own. */
+    assert_int_equal(view_unseen_ns(&view, 4), 200);
+    view.now_ns = 1200;
+    assert_int_equal(view_unseen_ns(&view, 4), 400);
+    view.now_ns = 1201;
+    assert_int_equal(view_unseen_ns(&view, 4), 0); /* Its next row would be here. */
+    view.row_load_ns = 0;
+}
+
 static void a_row_on_its_way_is_not_yet_read(ATTR_UNUSED void **state)
 {
     publish(4, /* at_ns */ 950, /* queued_ns */ 500, /* accepting */ 0);
@@ -324,6 +339,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         VIEW_TEST(own_workers_are_read_live),
         VIEW_TEST(other_workers_are_read_from_the_board_with_their_age),
+        VIEW_TEST(a_worker_that_has_not_spoken_when_it_could_has_not_changed),
         VIEW_TEST(a_row_on_its_way_is_not_yet_read),
         VIEW_TEST(a_worker_that_never_spoke_is_idle_and_very_old),
         VIEW_TEST(rows_do_not_cross_a_cut_until_it_has_healed),

@@ -510,6 +510,33 @@ static void what_fewest_workers_hold_is_copied_first(void **state)
     assert_int_equal(policy_tick(&cluster.seat).warms[0].model, 0); /* As few: the first. */
 }
 
+static void what_fewest_of_the_rack_hold_is_copied_first(void **state)
+{
+    (void)state;
+    cluster.fleet->network.kind = NETWORK_TWO_TIER;
+    cluster.fleet->network.nodes_per_rack = 2;
+    forget(0, 0); /* Of the first model there is one, near, of the second there are two, far. */
+    forget(1, 0);
+    forget(2, 1);
+    make_room(3, 0);
+    make_room(3, 1);
+    cluster_seat(&cluster, "weft:copy=2");
+    use_queue(0);
+    use_queue(1);
+    assert_int_equal(policy_tick(&cluster.seat).warms[0].model, 0);
+    cluster_seat(&cluster, "weft");
+    use_queue(0);
+    use_queue(1);
+    assert_int_equal(policy_tick(&cluster.seat).warms[0].worker, 3);
+    assert_int_equal(policy_tick(&cluster.seat).warms[0].model, 1);
+    make_room(2, 1);
+    const struct tick_answer answer = policy_tick(&cluster.seat);
+    assert_int_equal(answer.warms[0].worker, 2);
+    assert_int_equal(answer.warms[0].model, 1);
+    assert_int_equal(answer.warms[1].worker, 3); /* Now each has one near: the fewer of all. */
+    assert_int_equal(answer.warms[1].model, 0);
+}
+
 static void a_worker_that_loads_is_left_alone(void **state)
 {
     (void)state;
@@ -584,6 +611,8 @@ int main(void)
             what_all_takes_is_expected_of_a_queue_that_is_new, setup, teardown),
         cmocka_unit_test_setup_teardown(models_in_use_are_copied_into_free_memory, setup, teardown),
         cmocka_unit_test_setup_teardown(what_fewest_workers_hold_is_copied_first, setup, teardown),
+        cmocka_unit_test_setup_teardown(
+            what_fewest_of_the_rack_hold_is_copied_first, setup, teardown),
         cmocka_unit_test_setup_teardown(a_worker_that_loads_is_left_alone, setup, teardown),
         cmocka_unit_test_setup_teardown(
             models_come_before_tasks_whose_inputs_are_held_up, setup, teardown),
