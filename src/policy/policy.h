@@ -37,7 +37,7 @@
 
 #include "policy/facts.h"
 
-enum { POLICY_OPTIONS_MAX = 24 };
+enum { POLICY_OPTIONS_MAX = 28 };
 
 struct arena;
 struct weft_error;

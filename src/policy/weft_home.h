@@ -42,6 +42,7 @@ struct weft_state {
     struct demand demand;         /* Where memory is short: what is used again soon. */
     struct weft_learn learn;
     struct esg_state esg;
+    int64_t gathers_ns[ESG_QUEUES_MAX]; /* Until when tasks of a batch before are awaited. */
 };
 
 /* Find out which tasks wait, and prepare for them. */

@@ -29,6 +29,7 @@ enum weft_option {
     WEFT_KEEP,
     WEFT_PARTS,
     WEFT_PAYING,
+    WEFT_TOGETHER,
 };
 
 #endif /* POLICY_WEFT_OPTIONS_H */
