@@ -268,13 +268,15 @@ static bool is_too_dear(
 
 /* The choices that are in time, each with the cheapest rest. */
 static void find_met(
-    const struct search_stage *first, const struct search_front *rest,
+    const struct search_stage *first, const struct search_front *rests,
     const struct search_query *query, struct search_answer *answer)
 {
     answer->rule = SEARCH_MET;
-    for (uint32_t i = rest->count > 0 ? first->count : 0; i-- > 0;) { /* Slow ones are cheap. */
+    for (uint32_t i = first->count; i-- > 0;) { /* Slow ones are cheap. */
         const struct search_choice *choice = &first->choices[i];
-        if (!is_asked_for(choice, query) || !is_in_time(first, rest, choice, query->target_ns) ||
+        const struct search_front *rest = &rests[choice->front];
+        if (!is_asked_for(choice, query) || rest->count == 0 ||
+            !is_in_time(first, rest, choice, query->target_ns) ||
             is_too_dear(choice, rest, answer, query->path_count)) {
             continue;
         }
@@ -291,12 +293,14 @@ static void find_met(
 }
 
 bool search_is_met(
-    const struct search_stage *first, const struct search_front *rest,
+    const struct search_stage *first, const struct search_front *rests,
     const struct search_query *query)
 {
-    for (uint32_t i = 0; i < first->count && rest->count > 0; i++) {
+    for (uint32_t i = 0; i < first->count; i++) {
         const struct search_choice *choice = &first->choices[i];
-        if (is_asked_for(choice, query) && is_in_time(first, rest, choice, query->target_ns)) {
+        const struct search_front *rest = &rests[choice->front];
+        if (is_asked_for(choice, query) && rest->count > 0 &&
+            is_in_time(first, rest, choice, query->target_ns)) {
             return true;
         }
     }
@@ -323,7 +327,7 @@ static void find_alone(
 }
 
 void search_best(
-    const struct search_stage *first, const struct search_front *rest,
+    const struct search_stage *first, const struct search_front *rests,
     const struct search_query *query, struct search_answer *answer_out)
 {
     ASSERT(query->path_count > 0 && query->path_count <= SEARCH_PATHS_MAX);
@@ -332,7 +336,7 @@ void search_best(
         find_alone(first, SEARCH_LOST, query, answer_out);
         return;
     }
-    find_met(first, rest, query, answer_out);
+    find_met(first, rests, query, answer_out);
     if (answer_out->count == 0) {
         find_alone(first, SEARCH_LATE, query, answer_out);
     }

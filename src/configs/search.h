@@ -37,6 +37,7 @@ struct search_choice {
     int64_t time_ns;
     int64_t cost;   /* Of one item, in any unit. */
     uint32_t batch; /* Items that it runs together. */
+    uint32_t front; /* Of what follows it: see search_best(). */
 };
 
 struct search_stage {
@@ -101,14 +102,17 @@ void search_prepare(
     struct arena *arena, const struct search_stage *stages, uint32_t stage_count,
     int64_t horizon_ns, struct search_chain *chain_out);
 
-/* Choices of @first with their best paths, where @rest sums up what follows. Takes no memory. */
+/*
+ * Choices of @first with their best paths. @rests sum up what follows: each choice says by its
+ * number which of them does. Takes no memory.
+ */
 void search_best(
-    const struct search_stage *first, const struct search_front *rest,
+    const struct search_stage *first, const struct search_front *rests,
     const struct search_query *query, struct search_answer *answer_out);
 
 /* Whether any of these paths is in time: whether search_best() would answer by SEARCH_MET. */
 bool search_is_met(
-    const struct search_stage *first, const struct search_front *rest,
+    const struct search_stage *first, const struct search_front *rests,
     const struct search_query *query);
 
 /* What was looked at, for comparisons. */

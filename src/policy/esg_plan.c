@@ -52,7 +52,16 @@ static uint32_t cut_level(
     return kept;
 }
 
-static void prepare_levels(struct arena *arena, struct esg_queue *queue)
+/* Choices for @batch items are followed by what follows @level. */
+static void number_fronts(struct esg_queue *queue, uint32_t batch, uint32_t level)
+{
+    for (uint32_t i = 0; i < queue->configs.count; i++) {
+        struct search_choice *choice = &queue->configs.weights[i];
+        choice->front = choice->batch == batch ? level : choice->front;
+    }
+}
+
+static void prepare_levels(struct arena *arena, struct esg_queue *queue, bool is_together)
 {
     const struct search_stage *stage = &queue->stage;
     uint32_t count = 0;
@@ -64,6 +73,9 @@ static void prepare_levels(struct arena *arena, struct esg_queue *queue)
     uint32_t batch = 0;
     for (uint32_t i = 0; i < count; i++) {
         batch = next_batch(stage, batch);
+        if (is_together) {
+            number_fronts(queue, batch, i);
+        }
         const uint32_t kept = cut_level(stage, batch, NULL);
         struct search_choice *choices = arena_alloc(arena, kept * sizeof(*choices));
         (void)cut_level(stage, batch, choices);
@@ -101,7 +113,7 @@ static void collect(
             const uint32_t batch = queue->configs.weights[i].batch;
             queue->batch_max = max_u32(batch, queue->batch_max);
         }
-        prepare_levels(arena, queue);
+        prepare_levels(arena, queue, input->options[ESG_TOGETHER] != 0);
         tables[task] = queue->configs;
     }
 }
@@ -122,9 +134,45 @@ static void measure_tails(const struct workflow *workflow, struct esg_queue *que
     }
 }
 
+/* The choices of @stage for at most @batch items; all of them if there are none. */
+static struct search_stage cut_batches(
+    struct arena *arena, const struct search_stage *stage, uint32_t batch)
+{
+    struct search_choice *choices = arena_alloc(arena, stage->count * sizeof(*choices));
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < stage->count; i++) {
+        choices[kept] = stage->choices[i];
+        kept += stage->choices[i].batch <= batch ? 1 : 0;
+    }
+    const struct search_stage cut = {
+        .count = kept, .choices = choices, .extra_ns = stage->extra_ns};
+    return kept > 0 ? cut : *stage;
+}
+
+/*
+ * What follows each level of @queue, which @count @stages do: what runs together stays together, so
+ * that later batches are not larger.
+ */
+static void prepare_rests(
+    struct arena *arena, struct esg_queue *queue, const struct search_stage *stages, uint32_t count)
+{
+    struct search_stage cut[SEARCH_STAGES_MAX] = {{0}};
+    struct search_chain chain;
+    queue->rests = arena_alloc(arena, queue->level_count * sizeof(*queue->rests));
+    for (uint32_t level = 0; level < queue->level_count; level++) {
+        const uint32_t batch = queue->levels[level].batch;
+        for (uint32_t i = 0; i < count; i++) {
+            cut[i] = cut_batches(arena, &stages[i], batch);
+        }
+        search_prepare(arena, cut, count, /* horizon_ns */ INT64_MAX / 4, &chain);
+        queue->rests[level] = chain.fronts[0];
+    }
+}
+
 /* Sum up the group that begins with @task, for each of its members. */
 static void prepare_group(
-    struct arena *arena, const struct budget_task *budgets, struct esg_queue *queues, uint32_t task)
+    struct arena *arena, const struct budget_task *budgets, struct esg_queue *queues, uint32_t task,
+    bool is_together)
 {
     struct search_stage stages[SEARCH_STAGES_MAX] = {{0}};
     struct search_chain chain;
@@ -139,7 +187,12 @@ static void prepare_group(
     search_prepare(arena, stages, count, /* horizon_ns */ INT64_MAX / 4, &chain);
     for (uint32_t i = 0; i < count; i++) {
         struct esg_queue *queue = &queues[members[i]];
-        queue->rest = chain.fronts[i + 1];
+        if (is_together) {
+            prepare_rests(arena, queue, stages + i + 1, count - i - 1);
+        } else {
+            queue->rests = arena_alloc(arena, sizeof(*queue->rests));
+            queue->rests[0] = chain.fronts[i + 1];
+        }
         queue->group_start_ns = budgets[members[i]].start_ns;
         queue->group_end_ns = budgets[last].end_ns;
         queue->after_ns = queues[last].after_ns;
@@ -157,7 +210,7 @@ static void plan_once(
         const struct search_query query = {
             .target_ns = max_i64(left_ns, 1), .batch_max = UINT32_MAX, .path_count = 1};
         struct search_answer answer;
-        search_best(&queues[at].stage, &queues[at].rest, &query, &answer);
+        search_best(&queues[at].stage, queues[at].rests, &query, &answer);
         queues[at].planned = answer.paths[0].first;
         left_ns -= queues[at].configs.weights[queues[at].planned].time_ns;
         left_ns -= queues[at].stage.extra_ns;
@@ -187,7 +240,7 @@ static void plan_workflow(
             is_head &= budgets[workflow_in(workflow, task, in)->from].next != task;
         }
         if (is_head) {
-            prepare_group(arena, budgets, queues, task);
+            prepare_group(arena, budgets, queues, task, input->options[ESG_TOGETHER] != 0);
             plan_once(workflow, budgets, queues, task);
         }
     }

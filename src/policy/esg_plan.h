@@ -23,6 +23,7 @@ enum esg_option {
     ESG_PREWARM,
     ESG_MARGIN,
     ESG_TRANSFERS,
+    ESG_TOGETHER, /* Not an option of esg. */
 };
 
 /* Choices for at most @batch items: those to which no other is both as fast and as cheap. */
@@ -34,8 +35,8 @@ struct esg_level {
 /* One queue: a task of a workflow. Times are planned ones, with the margin. */
 struct esg_queue {
     struct configs configs;
-    struct search_stage stage; /* The same, for the search. */
-    struct search_front rest;  /* Of its group. */
+    struct search_stage stage;  /* The same, for the search. */
+    struct search_front *rests; /* Of its group: whatever follows, or after each level. */
     uint32_t level_count;
     struct esg_level *levels; /* One for each batch that was measured, ascending. */
     int64_t

@@ -33,10 +33,10 @@ static void ask(
 {
     const uint32_t head = queue->head_items;
     query.batch_min = min_u32(head, known->batch_max);
-    search_best(&known->stage, &known->rest, &query, answer_out);
+    search_best(&known->stage, known->rests, &query, answer_out);
     if (answer_out->count == 0) {
         query.batch_max = UINT32_MAX;
-        search_best(&known->stage, &known->rest, &query, answer_out);
+        search_best(&known->stage, known->rests, &query, answer_out);
     }
 }
 
@@ -48,7 +48,7 @@ static bool grant(
     struct search_query wish = *query;
     wish.target_ns = wish_ns;
     wish.batch_min = min_u32(queue->head_items, known->batch_max);
-    search_best(&known->stage, &known->rest, &wish, answer_out);
+    search_best(&known->stage, known->rests, &wish, answer_out);
     return answer_out->count > 0 && answer_out->rule == SEARCH_MET;
 }
 

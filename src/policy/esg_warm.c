@@ -14,6 +14,9 @@ enum { GAP_WEIGHT = 8 };
 /* A cost that is less than 19 parts in 20 of the other is worth waiting for. */
 enum { WORTH_OF = 20 };
 
+/* In one case of so many nothing comes in the time that was waited for it: in e by mere chance. */
+enum { NEVER_OF = 4 };
+
 void esg_warm_note(const struct policy_input *input, uint32_t number, uint32_t items)
 {
     struct esg_state *state = input->state;
@@ -60,11 +63,11 @@ static struct search_stage stage_for(
 
 /* The cost of the cheapest path in time; INT64_MAX if there is none. */
 static int64_t least_cost(
-    const struct search_stage *stage, const struct search_front *rest,
+    const struct search_stage *stage, const struct search_front *rests,
     const struct search_query *query)
 {
     struct search_answer answer;
-    search_best(stage, rest, query, &answer);
+    search_best(stage, rests, query, &answer);
     return answer.count > 0 && answer.rule == SEARCH_MET ? answer.paths[0].cost : INT64_MAX;
 }
 
@@ -90,12 +93,17 @@ int64_t esg_warm_wait(
             .batch_max = queue->items,
             .path_count = 1,
         };
-        if (query.target_ns <= 0 || !search_is_met(&now, &known->rest, &query)) {
+        if (query.target_ns <= 0 || !search_is_met(&now, known->rests, &query)) {
             break; /* What is there would not be in time if nothing came. */
         }
         query.batch_max = queue->items + more;
         const struct search_stage then = stage_for(known, queue, query.batch_max);
-        const int64_t cost = least_cost(&then, &known->rest, &query);
+        int64_t cost = least_cost(&then, known->rests, &query);
+        if (input->options[ESG_TOGETHER] != 0 && cost != INT64_MAX) {
+            query.batch_max = queue->items;
+            const int64_t alone = least_cost(&now, known->rests, &query);
+            cost += (alone - cost) / NEVER_OF;
+        }
         if (cost < best) {
             best = cost;
             best_ns = wait_ns;

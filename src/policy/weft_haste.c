@@ -40,7 +40,8 @@ static int64_t soonest_ns(const struct queue_facts *queue, const struct esg_queu
            (configs->weights[i].batch < head || configs->weights[i].batch > most)) {
         i++;
     }
-    return configs->weights[i].time_ns + known->stage.extra_ns + known->rest.points[0].time_ns;
+    return configs->weights[i].time_ns + known->stage.extra_ns +
+           known->rests[configs->weights[i].front].points[0].time_ns;
 }
 
 void weft_haste_note(const struct policy_input *input, int64_t off_ns, int64_t target_ns)

@@ -18,17 +18,24 @@
 enum { EVICTION_WEIGHT = 2 };
 
 /* Configs are searched for as esg does by default, with time for transfers. */
-static const double esg_options[POLICY_OPTIONS_MAX] = {
-    [ESG_K] = 5,     [ESG_GROUP] = 3, [ESG_SHARE] = 1,     [ESG_BATCH] = 1,   [ESG_ADAPT] = 1,
-    [ESG_SPLIT] = 1, [ESG_WAIT] = 1,  [ESG_MARGIN] = 0.13, [ESG_PREWARM] = 1, [ESG_TRANSFERS] = 1,
-};
+#define AS_ESG                                                                                     \
+    [ESG_K] = 5, [ESG_GROUP] = 3, [ESG_SHARE] = 1, [ESG_BATCH] = 1, [ESG_ADAPT] = 1,               \
+    [ESG_SPLIT] = 1, [ESG_WAIT] = 1, [ESG_MARGIN] = 0.13, [ESG_PREWARM] = 1, [ESG_TRANSFERS] = 1
+
+static const double esg_options[POLICY_OPTIONS_MAX] = {AS_ESG};
+static const double esg_together[POLICY_OPTIONS_MAX] = {AS_ESG, [ESG_TOGETHER] = 1};
+
+static const double *options_of_esg(const double *options)
+{
+    return options[WEFT_TOGETHER] != 0 ? esg_together : esg_options;
+}
 
 struct policy_input weft_home_as_esg(const struct policy_input *input)
 {
     const struct weft_plan *plan = input->plan;
     struct weft_state *state = input->state;
     struct policy_input asked = *input;
-    asked.options = esg_options;
+    asked.options = options_of_esg(input->options);
     asked.plan = plan->esg;
     asked.state = &state->esg;
     return asked;
@@ -62,7 +69,7 @@ void weft_home_plan(struct arena *arena, const struct plan_input *input, struct 
         }
     }
     struct plan_input asked = *input;
-    asked.options = esg_options;
+    asked.options = options_of_esg(input->options);
     plan_out->waits = waits;
     plan_out->esg = esg_plan(arena, &asked);
 }
@@ -70,7 +77,14 @@ void weft_home_plan(struct arena *arena, const struct plan_input *input, struct 
 void weft_home_queued(const struct policy_input *input, const struct ready_facts *task)
 {
     const struct policy_input asked = weft_home_as_esg(input);
-    esg_warm_note(&asked, task->job->graph->queue_first + task->task, task->items);
+    struct weft_state *state = input->state;
+    const uint32_t number = task->job->graph->queue_first + task->task;
+    const int64_t now_ns = input->view->now_ns;
+    esg_warm_note(&asked, number, task->items);
+    if (number < ESG_QUEUES_MAX && task->job->graph->tasks[task->task].in_count > 0 &&
+        now_ns >= state->gathers_ns[number]) {
+        state->gathers_ns[number] = now_ns + input->view->fleet->network.latency_ns + 1;
+    }
 }
 
 int64_t weft_home_order(const struct policy_input *input, const struct ready_facts *task)
@@ -515,6 +529,19 @@ static void dispatch_late(
     }
 }
 
+/*
+ * Tasks that ran together are offered one after another, and each of them alone would start at
+ * once. Until when those are awaited that come with the first of them; 0: they are here.
+ */
+static int64_t gathers_until_ns(const struct policy_input *input, const struct queue_facts *queue)
+{
+    const struct weft_state *state = input->state;
+    const uint32_t number = input->catalogue->workflows[queue->workflow]->queue_first + queue->task;
+    const bool gathers = input->options[WEFT_TOGETHER] != 0 && number < ESG_QUEUES_MAX;
+    const int64_t until_ns = gathers ? state->gathers_ns[number] : 0;
+    return until_ns > input->view->now_ns ? until_ns : 0;
+}
+
 void weft_home_dispatch(
     const struct policy_input *input, const struct queue_facts *queue,
     struct dispatch_answer *answer_out)
@@ -524,6 +551,10 @@ void weft_home_dispatch(
         return;
     }
     if (queue->worker == WORKER_NONE) {
+        answer_out->wake_at_ns = gathers_until_ns(input, queue);
+        if (answer_out->wake_at_ns != 0) {
+            return;
+        }
         dispatch_home(input, queue, answer_out);
         return;
     }

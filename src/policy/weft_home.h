@@ -12,6 +12,9 @@
  * If a config would be in time on a worker that has no room, and none is on one that has, the
  * queue waits. If none is in time anywhere, the config and worker that end first are taken.
  *
+ * Tasks that ran together are offered one after another, and awaited for a moment, so that they
+ * stay together; plans count on no larger batches later.
+ *
  * Where machines may be replaced by others (slots) nothing waits: nodes that know of different
  * machines would not agree on which tasks do.
  */
@@ -42,6 +45,7 @@ struct weft_state {
     struct demand demand;         /* Where memory is short: what is used again soon. */
     struct weft_learn learn;
     struct esg_state esg;
+    int64_t gathers_ns[ESG_QUEUES_MAX]; /* Until when tasks of a batch before are awaited. */
 };
 
 /* Find out which tasks wait, and prepare for them. */

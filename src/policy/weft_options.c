@@ -44,5 +44,7 @@ const struct policy_option weft_options[] = {
     [WEFT_PARTS] =
         {"parts", 4, 1, 255, true, "batches that share a device where units have no price"},
     [WEFT_PAYING] = {"paying", 1, 0, 1, true, "0: tasks in the queue of a worker run one by one"},
+    [WEFT_TOGETHER] =
+        {"together", 1, 0, 1, true, "0: tasks that ran together are not kept together"},
     {.name = NULL},
 };

@@ -34,6 +34,7 @@ enum weft_option {
     WEFT_KEEP,
     WEFT_PARTS,
     WEFT_PAYING,
+    WEFT_TOGETHER,
 };
 
 /* By enum weft_option. */

@@ -29,6 +29,7 @@ static void draw(struct rng *rng, struct instance *instance)
             choice->time_ns = 1 + rng_below(rng, spread);
             choice->cost = 1 + rng_below(rng, spread);
             choice->batch = 1 + rng_below(rng, 4);
+            choice->front = 0;
         }
         instance->stages[stage] = (struct search_stage){
             .count = count,
@@ -152,6 +153,34 @@ static void what_is_made_ahead_answers_every_target(void **state)
     }
 }
 
+/* What follows a choice may depend on it: the slow one is followed by what costs less. */
+static void each_choice_is_followed_by_its_front(void **state)
+{
+    (void)state;
+    const struct search_choice choices[] = {
+        {.time_ns = 1, .cost = 5, .batch = 1, .front = 0},
+        {.time_ns = 3, .cost = 6, .batch = 2, .front = 1},
+    };
+    const struct search_stage first = {.count = 2, .choices = choices};
+    struct search_point dear = {.time_ns = 4, .cost = 9};
+    struct search_point cheap = {.time_ns = 5, .cost = 2};
+    const struct search_front rests[] = {
+        {.count = 1, .points = &dear}, {.count = 1, .points = &cheap}};
+    struct search_query query = {.target_ns = 8, .batch_max = 2, .path_count = 2};
+    struct search_answer answer;
+    search_best(&first, rests, &query, &answer);
+    assert_int_equal(answer.count, 2);
+    assert_int_equal(answer.paths[0].first, 1);
+    assert_int_equal(answer.paths[0].cost, 8);
+    assert_int_equal(answer.paths[1].cost, 14);
+    query.target_ns = 7; /* Too early for the slow one and its front. */
+    search_best(&first, rests, &query, &answer);
+    assert_int_equal(answer.count, 1);
+    assert_int_equal(answer.paths[0].first, 0);
+    query.target_ns = 4;
+    assert_false(search_is_met(&first, rests, &query));
+}
+
 /* Follow a path through the fronts: its choices must add up to what it promises. */
 static void fronts_say_which_choices_they_are_made_of(void **state)
 {
@@ -261,6 +290,7 @@ static void the_blades_spare_work(void **state)
             choices[stage][i].time_ns = 1000 + rng_below(&rng, 100000);
             choices[stage][i].cost = 100000000 / choices[stage][i].time_ns;
             choices[stage][i].batch = 1;
+            choices[stage][i].front = 0;
         }
         stages[stage] = (struct search_stage){128, choices[stage], 0};
     }
@@ -281,6 +311,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(finds_what_trying_every_path_finds),
         cmocka_unit_test(what_is_made_ahead_answers_every_target),
+        cmocka_unit_test(each_choice_is_followed_by_its_front),
         cmocka_unit_test(fronts_say_which_choices_they_are_made_of),
         cmocka_unit_test(the_k_best_have_different_first_choices),
         cmocka_unit_test(a_batch_that_the_queue_cannot_fill_is_left_out),

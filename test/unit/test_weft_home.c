@@ -480,6 +480,45 @@ static void make_room(uint32_t worker, uint32_t model)
     cluster_write(&cluster, &row);
 }
 
+/* The second and third of a batch come a moment after the first. First tasks come alone. */
+static void what_ran_together_is_awaited_for_a_moment(void **state)
+{
+    (void)state;
+    cluster_seat(&cluster, "weft");
+    const int64_t began_ns = cluster.view.now_ns;
+    const int64_t until_ns = began_ns + cluster.fleet->network.latency_ns + 1;
+    (void)home_join(&cluster, 0, 900);
+    const struct queue_facts first = home_queue(&cluster, 0, 1, 0, 900);
+    assert_int_equal(home_ask(&cluster, &first).count, 1);
+    (void)home_join(&cluster, 1, 900);
+    const struct queue_facts queue = home_queue(&cluster, 1, 1, 0, 900);
+    assert_int_equal(home_ask(&cluster, &queue).count, 0);
+    assert_int_equal(home_ask(&cluster, &queue).wake_at_ns, until_ns);
+    cluster.view.now_ns = until_ns - 1; /* What still comes does not make it longer. */
+    (void)home_join(&cluster, 1, 900);
+    assert_int_equal(home_ask(&cluster, &queue).wake_at_ns, until_ns);
+    cluster.view.now_ns = until_ns;
+    assert_int_equal(home_ask(&cluster, &queue).count, 1);
+    cluster.view.now_ns = began_ns;
+    cluster_seat(&cluster, "weft:together=0");
+    (void)home_join(&cluster, 1, 900);
+    assert_int_equal(home_ask(&cluster, &queue).count, 1);
+}
+
+/*
+ * In 330 ms a batch of four would be in time behind one task on two units, and is cheap. But one
+ * task is all that comes, so both are cheapest on one unit.
+ */
+static void plans_count_on_no_larger_batches(void **state)
+{
+    (void)state;
+    const struct queue_facts queue = home_queue(&cluster, 0, 1, 0, 330);
+    cluster_seat(&cluster, "weft:together=0");
+    assert_int_equal(home_ask(&cluster, &queue).configs[0].gpu, 2);
+    cluster_seat(&cluster, "weft");
+    assert_int_equal(home_ask(&cluster, &queue).configs[0].gpu, 1);
+}
+
 /* Three tasks come to the queue of @task, one in 100 ms. */
 static void use_queue(uint32_t task)
 {
@@ -487,6 +526,27 @@ static void use_queue(uint32_t task)
         cluster.view.now_ns += 100 * MS;
         (void)home_join(&cluster, task, 900);
     }
+}
+
+/* Whether two tasks wait for two more if four take @ms: one task takes 100. */
+static bool waits_for_four_in(int64_t ms)
+{
+    for (uint32_t model = 0; model < 2; model++) {
+        const struct profile_point point = {.items = 4, .cpu = 1, .gpu = 1, .run_ns = ms * MS};
+        profile_put_point(cluster.profile, model, 0, &point);
+    }
+    cluster_seat(&cluster, "weft");
+    use_queue(0);
+    const struct queue_facts queue = home_queue(&cluster, 0, 2, 0, 1500);
+    return home_ask(&cluster, &queue).wake_at_ns != 0;
+}
+
+/* It saves 7.5 %. But in one case of four none comes: a quarter less is saved, or 5.6 %. */
+static void a_wait_may_be_in_vain(void **state)
+{
+    (void)state;
+    assert_true(waits_for_four_in(370));
+    assert_false(waits_for_four_in(375)); /* 6.25 and 4.7 %. */
 }
 
 static void what_fewest_workers_hold_is_copied_first(void **state)
@@ -592,6 +652,9 @@ int main(void)
             four_batches_share_a_device_that_costs_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(a_batch_has_as_many_as_pay, setup, teardown),
         cmocka_unit_test_setup_teardown(what_waits_for_its_model_is_not_put_off, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_ran_together_is_awaited_for_a_moment, setup, teardown),
+        cmocka_unit_test_setup_teardown(plans_count_on_no_larger_batches, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_wait_may_be_in_vain, setup, teardown),
         cmocka_unit_test_setup_teardown(
             a_full_worker_with_the_model_is_waited_for, setup, teardown),
         cmocka_unit_test_setup_teardown(a_load_into_free_memory_costs_nobody, setup, teardown),
