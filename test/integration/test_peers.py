@@ -1,7 +1,8 @@
 """bench/peers: figures and tables as they should be, and Weft measured by it once.
 
 Covers: bench/peers/figures.py, bench/peers/groups.py, bench/peers/load.py, bench/peers/tables.py,
-bench/peers/measure.py, bench/peers/predict.py, bench/peers/run.py, bench/peers/works.py
+bench/peers/measure.py, bench/peers/predict.py, bench/peers/processes.py, bench/peers/run.py,
+bench/peers/works.py
 """
 
 import json
@@ -52,6 +53,28 @@ ROWS = [
 
 def answer(latency_s, status=200):
     return load.Answer(0.0, latency_s, status)
+
+
+WEIGHS = """
+import pathlib, sys, time
+sys.path.insert(0, sys.argv[1])
+import processes
+pathlib.Path("/proc/self/autogroup").write_text("5")
+time.sleep(0.2)  # Others than root may say so ten times a second.
+tree = processes.Tree(["sleep", "60"], {}, sys.argv[2])
+print(pathlib.Path(f"/proc/{tree.process.pid}/autogroup").read_text())
+tree.stop()
+"""
+
+
+class ProcessesTest(unittest.TestCase):
+    def test_servers_weigh_as_much_as_what_asks_them(self):
+        if not pathlib.Path("/proc/self/autogroup").exists():
+            self.skipTest("this system does not weigh sessions")
+        with tempfile.TemporaryDirectory() as folder:
+            command = [sys.executable, "-c", WEIGHS, str(PEERS), f"{folder}/log"]
+            done = subprocess.run(command, capture_output=True, text=True, start_new_session=True)
+        self.assertEqual(done.stdout.split()[1:], ["nice", "5"], done.stderr)
 
 
 class FiguresTest(unittest.TestCase):
