@@ -369,15 +369,15 @@ class WarmingTest(unittest.TestCase):
         self.assertEqual(times[3:5], [0, rest_s])
         self.assertEqual(times[8:], [2 * rest_s + 0.5, 2 * rest_s + 1.5])
 
-
-    def test_the_pace_is_that_of_three_cycles(self):
+    def test_rehearsals_before_and_after_a_slice_give_its_pace(self):
         rehearsed = predict.Rehearsed.__new__(predict.Rehearsed)
-        rehearsed.parts = [predict.Part(cycle, 0, [], True, []) for cycle in (-1, 0, 1, 1, 2, 3)]
-        rehearsed.span_s = lambda part: part.cycle
-        found = [rehearsed.spans_s(cycle) for cycle in (-1, 0, 3)]
-        self.assertEqual(found[0][0], -1)
-        self.assertEqual(found[1][:2], [-1, 0])
-        self.assertEqual(found[2], [1, 1, 2, 3])
+        rehearsed.parts = list(range(8))
+        rehearsed.span_s = lambda part: part
+        paces = [[1 + 0.1 * number] * number for number in range(8)]  # The first has seen no run.
+        pace = unittest.mock.Mock(factors=lambda spans: paces[spans[0]])
+        for place, expected in ((4, [2, 3, 4, 5]), (1, [1, 2, 3, 4]), (8, [4, 5, 6, 7])):
+            found = rehearsed.factors(pace, place)
+            self.assertEqual(found, [one for number in expected for one in paces[number]])
 
 
 class TurnsTest(unittest.TestCase):
