@@ -60,7 +60,7 @@ class Run:
     def __init__(self, place, group, options):
         self.place, self.group, self.options = place, group, options
         self.servers, self.requests, self.rehearsed, self.missing = [], {}, {}, {}
-        self.asked = []  # Slices without a prediction yet: row, arm, arrivals.
+        self.asked = []  # Slices without a prediction: row, arm, place, arrivals.
         self.capacity = None
 
     def log(self, arm):
@@ -158,14 +158,15 @@ class Run:
         if arm in self.rehearsed:
             asked = [predict.simple_of(requests, name) for name in names]
             rows = groups.ZOO_ROWS if arm.work in ("all", "four") else 1
-            self.asked.append((found, arm, predict.Arrivals(times, asked, rows, *past)))
+            place = len(self.rehearsed[arm].parts)
+            self.asked.append((found, arm, place, predict.Arrivals(times, asked, rows, *past)))
         return meter, found
 
-    def predict(self, cycle):
-        """Add to the slices of @cycle what the simulator expects of their requests."""
-        models = {arm: rehearsed.model(cycle) for arm, rehearsed in self.rehearsed.items()}
-        for found, arm, arrivals in self.asked:
-            found |= predict.predict(self.place, models[arm], arrivals, self.group.deadline_ms)
+    def predict(self):
+        """Add to the last slices what the simulator expects of their requests."""
+        for found, arm, place, arrivals in self.asked:
+            model = self.rehearsed[arm].model(place)
+            found |= predict.predict(self.place, model, arrivals, self.group.deadline_ms)
             if found.get("predicted_mean_ms"):
                 say(f"{found['case']}: {found['arm']}: mean {found['mean_ms']:.1f}, predicted "
                     f"{found['predicted_mean_ms']:.1f}")  # fmt: skip
@@ -185,7 +186,7 @@ class Run:
             "others_cores": meter.others_cores,
         }  # fmt: skip
         if server.arm in self.rehearsed:  # Not before: only this server would be warm then.
-            self.rehearsed[server.arm].again(cycle)
+            self.rehearsed[server.arm].again()
         server.tree.pause()
         return found
 
@@ -208,7 +209,7 @@ class Run:
                     say(describe(row))
                     row["is_alone"] = is_alone
                     yield row
-        self.predict(number)
+        self.predict()
 
     def give_up(self, server, error):
         say(f"{self.group.name}: {server.arm.label}: {error}")

@@ -5,9 +5,9 @@ and at half of what it can do, with other arrivals than those of the runs, then 
 after another, and after every slice for a moment. From the trace of that, works.py finds what
 tasks take in this process: processes of the same program differ by a tenth, and at half load little
 shows what busy processors do to each other, and what the clients take of them. The pace of the
-machine is that of the rehearsals of the same cycle and of the two before, from a moment that is
-drawn. What HTTP and the client took is added. The simulated server is warmed up as the real one
-was; where there are deadlines, it goes through all that the real one did.
+machine is that of the four rehearsals nearest to the slice, from a moment that is drawn. What HTTP
+and the client took is added. The simulated server is warmed up as the real one was; where there are
+deadlines, it goes through all that the real one did.
 """
 
 import concurrent.futures
@@ -34,7 +34,7 @@ REHEARSAL_PARTS, REHEARSAL_SEED = (0.8, 0.5), 77
 CLIENTS = 4
 CALM_CORES = 0.2  # What other processes may take beside a rehearsal.
 FACTORS_MAX = 4096  # Of a pace.
-PACE_CYCLES = 3  # Whose rehearsals give the pace: one has few seconds of them, mostly chance.
+NEAR = 4  # Rehearsals that give the pace: fewer are chance, and more are of other times.
 MORE_SEEDS = 4  # Where only those count that are like the server.
 REST_S = 10.0  # Between what warms a simulated server up and what counts.
 TASK = r"(?m)^(  (\w+): *(?:\{|\n    ))(?:model|function): ([^,}\n]+)"
@@ -52,9 +52,9 @@ class Lengths(typing.NamedTuple):
     tries: int  # Until other processes leave a rehearsal alone.
 
 
-FULL = Lengths(least=6, most=20, each=3, again=1.5, seeds=7, tries=3)
+FULL = Lengths(least=6, most=20, each=3, again=2, seeds=7, tries=3)
 QUICK = Lengths(least=1, most=2, each=1, again=0.5, seeds=1, tries=1)
-AGAIN_REQUESTS, AGAIN_MOST_S = 8, 3.0  # Of short rehearsals.
+AGAIN_REQUESTS, AGAIN_MOST_S = 12, 4.0  # Of short rehearsals.
 
 
 class Model(typing.NamedTuple):
@@ -270,11 +270,16 @@ def simple_of(requests, name):
 class Part(typing.NamedTuple):
     """Of all that a server was rehearsed with."""
 
-    cycle: int  # After a slice of which it was; -1: before the first.
     first: int  # Its first job, by arrival.
     names: list
     is_calm: bool  # What loads are learnt from: beside a busy machine they take longer.
     outside_ms: list  # Of its requests, in the order of arrival.
+
+
+def nearest(paces, place):
+    """The numbers of the few rehearsals about @place that saw runs, in their order."""
+    known = [number for number, one in enumerate(paces) if one]
+    return sorted(sorted(known, key=lambda number: abs(number + 0.5 - place))[:NEAR])
 
 
 class Rehearsed:
@@ -293,9 +298,9 @@ class Rehearsed:
         played, answers = self.rehearsal.played, self.catch_up()
         first = len(self.seen.arrived_ns) - len(self.rehearsal.names)
         for part in played:
-            self.add(-1, first, part, answers, part is played[-1])
+            self.add(first, part, answers, part is played[-1])
             first += len(part.names)
-        self.parts.append(Part(-1, first, self.rehearsal.alone, True, []))
+        self.parts.append(Part(first, self.rehearsal.alone, True, []))
 
     def catch_up(self):
         """Read what was traced since; gives the records of answers."""
@@ -308,14 +313,14 @@ class Rehearsed:
         self.seen.take(lines)
         return answered(lines)
 
-    def add(self, cycle, first, part, answers, is_calm):
+    def add(self, first, part, answers, is_calm):
         if any(answer.status != 200 for answer in part.answers):
             raise servers.Missing("requests of a rehearsal were not answered")
         behind = len(self.seen.arrived_ns) - first
         inside = answers[len(answers) - behind:][:len(part.names)]
-        self.parts.append(Part(cycle, first, part.names, is_calm, outside(part.answers, inside)))
+        self.parts.append(Part(first, part.names, is_calm, outside(part.answers, inside)))
 
-    def again(self, cycle):
+    def again(self):
         """A moment after a slice, at one of the same rates."""
         self.catch_up()
         number = len(self.parts)
@@ -325,16 +330,17 @@ class Rehearsed:
         answers = self.catch_up()
         first = len(self.seen.arrived_ns) - len(part.names)
         if all(answer.status == 200 for answer in part.answers):
-            self.add(cycle, first, part, answers, True)
+            self.add(first, part, answers, True)
 
     def span_s(self, part):
         """When a part began and ended."""
         last = part.first + len(part.names) - 1
         return self.seen.arrived_ns[part.first] / 1e9, self.seen.arrived_ns[last] / 1e9
 
-    def spans_s(self, cycle):
-        """When the machine had the pace of @cycle, as far as rehearsals saw it."""
-        return [self.span_s(part) for part in self.parts if part.cycle > cycle - PACE_CYCLES]
+    def factors(self, pace, place):
+        """The pace of the machine before rehearsal @place, as those about that moment saw it."""
+        paces = [pace.factors([self.span_s(part)]) for part in self.parts]
+        return [factor for number in nearest(paces, place) for factor in paces[number]]
 
     def past(self, deadline_ms):
         """What the server was asked for, at its times but for long rests, and the lateness of that.
@@ -362,8 +368,8 @@ class Rehearsed:
         curves = {task: measured["models"][run]["devices"][device] for task, run in runs.items()}
         return works.tell_apart(jobs, [name for part in self.parts for name in part.names], curves)
 
-    def model(self, cycle):
-        """What the server is simulated as in @cycle, or before the first if it is -1."""
+    def model(self, place):
+        """What the server is simulated as between rehearsals @place - 1 and @place."""
         arm, folder, workers = self.server.arm, self.alone.folder, self.alone.served["workers"]
         measured = copy.deepcopy(self.alone.profile)
         models = measured["models"].values()
@@ -372,7 +378,7 @@ class Rehearsed:
         path = folder / "measured.profile.json"
         path.write_text(json.dumps(measured, indent=1), encoding="utf-8")
         memory = f"{workers * content.MB_FOR_FOUR}MB" if arm.work == "four" else machine_memory()
-        factors = pace.factors(self.spans_s(cycle))
+        factors = self.factors(pace, place)
         scenario = {
             "scenario": f"predicted-{arm.work}",
             "cluster": {"machines": {

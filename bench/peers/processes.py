@@ -97,6 +97,18 @@ class Guard:
 GUARDS = []  # The only one, once there is a server.
 
 
+def share_weight(pid):
+    """Give the session of @pid the weight of this one, where the system weighs sessions.
+
+    There `nice` counts only within a session, and a server has one of its own.
+    """
+    try:
+        own = pathlib.Path("/proc/self/autogroup").read_text(encoding="ascii").split()[-1]
+        pathlib.Path(f"/proc/{pid}/autogroup").write_text(own, encoding="ascii")
+    except (OSError, IndexError):
+        pass  # It does not weigh them, or does not let us.
+
+
 class Tree:
     """A server that was started here."""
 
@@ -111,6 +123,7 @@ class Tree:
         if not GUARDS:
             GUARDS.append(Guard())
         GUARDS[0].add(self.process.pid)
+        share_weight(self.process.pid)
 
     def has_ended(self):
         return self.process.poll() is not None

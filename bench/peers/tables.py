@@ -241,8 +241,8 @@ def page_text(facts, groups, rows, missing, notes=""):
         text += wrap("On the same arrivals, from models that Weft measured alone and rehearsals "
                      "of the same process at parts of its capacity, with other arrivals, before "
                      "the first cycle and for a moment after every slice so far. The pace of the "
-                     "machine is that of the rehearsals of the same cycle and of the two before. "
-                     "What HTTP and the client took there is added. In some cycles only Weft had "
-                     "its turn; the tables above are without them.")  # fmt: skip
+                     "machine is that of the four rehearsals nearest to a slice. What HTTP and the "
+                     "client took there is added. In some cycles only Weft had its turn; the "
+                     "tables above are without them.")  # fmt: skip
         text += f"\n\n{predicted}"
     return text

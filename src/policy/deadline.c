@@ -174,9 +174,10 @@ static int64_t wait_ahead(
     }
     int64_t wait_ns = forecast->wait_ns;
     const uint32_t worker_count = choose_usable_count(input->view, NEED_NOTHING);
-    if ((!input->plans || is_careful(input)) && state->open >= worker_count) {
-        /* Each worker has a job in hand that is half done: of the work admitted, the rest waits. */
-        const int64_t hidden_ns = bounded(all_ns / worker_count - forecast->work_ns);
+    if ((!input->plans || is_careful(input)) && state->open > worker_count) {
+        /* Each worker has a job in hand. It is half done; of one task, rows know better. */
+        const int64_t done_ns = forecast->work_ns / (job->graph->task_count > 1 ? 2 : 1);
+        const int64_t hidden_ns = bounded(all_ns / worker_count - done_ns);
         wait_ns = max_i64(hidden_ns, wait_ns);
     }
     int64_t ahead_ns = share(wait_ns, level_ns, all_ns);

@@ -1,7 +1,8 @@
 """bench/peers: figures and tables as they should be, and Weft measured by it once.
 
 Covers: bench/peers/figures.py, bench/peers/groups.py, bench/peers/load.py, bench/peers/tables.py,
-bench/peers/measure.py, bench/peers/predict.py, bench/peers/run.py, bench/peers/works.py
+bench/peers/measure.py, bench/peers/predict.py, bench/peers/processes.py, bench/peers/run.py,
+bench/peers/works.py
 """
 
 import json
@@ -52,6 +53,28 @@ ROWS = [
 
 def answer(latency_s, status=200):
     return load.Answer(0.0, latency_s, status)
+
+
+WEIGHS = """
+import pathlib, sys, time
+sys.path.insert(0, sys.argv[1])
+import processes
+pathlib.Path("/proc/self/autogroup").write_text("5")
+time.sleep(0.2)  # Others than root may say so ten times a second.
+tree = processes.Tree(["sleep", "60"], {}, sys.argv[2])
+print(pathlib.Path(f"/proc/{tree.process.pid}/autogroup").read_text())
+tree.stop()
+"""
+
+
+class ProcessesTest(unittest.TestCase):
+    def test_servers_weigh_as_much_as_what_asks_them(self):
+        if not pathlib.Path("/proc/self/autogroup").exists():
+            self.skipTest("this system does not weigh sessions")
+        with tempfile.TemporaryDirectory() as folder:
+            command = [sys.executable, "-c", WEIGHS, str(PEERS), f"{folder}/log"]
+            done = subprocess.run(command, capture_output=True, text=True, start_new_session=True)
+        self.assertEqual(done.stdout.split()[1:], ["nice", "5"], done.stderr)
 
 
 class FiguresTest(unittest.TestCase):
@@ -346,15 +369,15 @@ class WarmingTest(unittest.TestCase):
         self.assertEqual(times[3:5], [0, rest_s])
         self.assertEqual(times[8:], [2 * rest_s + 0.5, 2 * rest_s + 1.5])
 
-
-    def test_the_pace_is_that_of_three_cycles(self):
+    def test_rehearsals_before_and_after_a_slice_give_its_pace(self):
         rehearsed = predict.Rehearsed.__new__(predict.Rehearsed)
-        rehearsed.parts = [predict.Part(cycle, 0, [], True, []) for cycle in (-1, 0, 1, 1, 2, 3)]
-        rehearsed.span_s = lambda part: part.cycle
-        found = [rehearsed.spans_s(cycle) for cycle in (-1, 0, 3)]
-        self.assertEqual(found[0][0], -1)
-        self.assertEqual(found[1][:2], [-1, 0])
-        self.assertEqual(found[2], [1, 1, 2, 3])
+        rehearsed.parts = list(range(8))
+        rehearsed.span_s = lambda part: part
+        paces = [[1 + 0.1 * number] * number for number in range(8)]  # The first has seen no run.
+        pace = unittest.mock.Mock(factors=lambda spans: paces[spans[0]])
+        for place, expected in ((4, [2, 3, 4, 5]), (1, [1, 2, 3, 4]), (8, [4, 5, 6, 7])):
+            found = rehearsed.factors(pace, place)
+            self.assertEqual(found, [one for number in expected for one in paces[number]])
 
 
 class TurnsTest(unittest.TestCase):

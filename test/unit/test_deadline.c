@@ -561,6 +561,27 @@ static void what_is_not_planned_counts_though_no_row_shows_it(void **state)
     assert_int_equal(count_admitted("place=weft,admit=deadline"), 11);
 }
 
+/* Five of 20 ms each: when all workers have one in hand, another one waits for half of it. */
+static void a_job_of_many_tasks_that_is_in_hand_is_half_done(void **state)
+{
+    (void)state;
+    struct cluster cluster;
+    uint32_t count = 0;
+    cluster_init(&cluster, 1, 1);
+    cluster_run(&cluster, 0, 0, 1, MS(10));
+    (void)cluster_task(&cluster, 0);
+    (void)cluster_task(&cluster, 0);
+    cluster_edge(&cluster, 0, 1, 0);
+    cluster_seal(&cluster);
+    cluster_seat(&cluster, "place=weft,admit=deadline");
+    cluster_queue(&cluster, 0, MS(10));
+    while (count < 100 && ask(&cluster, MS(100), true).admitted) {
+        count++;
+    }
+    assert_int_equal(count, 5);
+    cluster_deinit(&cluster);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -590,6 +611,7 @@ int main(void)
         cmocka_unit_test(nearly_late_jobs_make_it_careful_with_all_workflows),
         cmocka_unit_test(who_wants_to_be_sure_counts_what_no_row_shows),
         cmocka_unit_test(what_is_not_planned_counts_though_no_row_shows_it),
+        cmocka_unit_test(a_job_of_many_tasks_that_is_in_hand_is_half_done),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
