@@ -88,8 +88,11 @@ class Row:
         return kept.compare(self.path, policy, *self.options, *rates)
 
     def title(self):
-        ages = [each for each in self.options if self.name == "rows" and each.startswith("rows.load")]
-        return ", ".join([self.path.stem, *([] if self.rate == "-" else [f"{self.rate}/s"]), *ages])
+        ages = [each for each in self.options if each.startswith("rows.load=")]
+        parts = [self.path.stem]
+        parts += [] if self.rate == "-" else [f"{self.rate}/s"]
+        parts += ages if self.name == "rows" else []
+        return ", ".join(parts)
 
 
 def print_plain(name, rows):

@@ -291,7 +291,6 @@ void policy_seat_init(
         own->plans = placer != NULL && placer->place_job != NULL;
         own->weighed = meter->weighed;
         own->state = NULL;
-
         const struct policy *policy = set->roles[role].policy;
         if (policy == NULL) {
             continue;

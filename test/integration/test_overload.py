@@ -248,16 +248,20 @@ class Simulated(unittest.TestCase):
     def test_many_nodes_learn_from_few_jobs_each(self):
         """Twice the load of sixteen nodes, of which each sees a sixteenth, of four workflows."""
         policy = "place=weft,order=weft,cache=weft,admit=deadline:strict=1"
-        run = Run("esg/moderate", "--policy", policy, "--rate", "48/s", "--set", "jobs=2160")
         slos = {"image-classification": 526, "depth": 1233, "background-elimination": 1452,
                 "expanded-classification": 1892}  # fmt: skip
-        learnt = [record for record in run.answered if came_s(record) > 10]
-        good = [
-            record for record in learnt
-            if "reason" not in record and latency_ms(record) <= slos[record["workflow"]]
-        ]  # fmt: skip
+        learnt, good = [], []
+        for seed in ("1", "2", "3"):  # One by itself differs by 3 %.
+            run = Run("esg/moderate", "--policy", policy, "--rate", "48/s", "--set", "jobs=2160",
+                      "--seed", seed)  # fmt: skip
+            late = [record for record in run.answered if came_s(record) > 10]
+            learnt += late
+            good += [
+                record for record in late
+                if "reason" not in record and latency_ms(record) <= slos[record["workflow"]]
+            ]  # fmt: skip
         self.assertGreaterEqual(len(good), 0.85 * len(learnt))
-        self.assertGreaterEqual(len(good), 0.9 * 24 * 35)  # 24/s is what they can do.
+        self.assertGreaterEqual(len(good), 0.9 * 24 * 35 * 3)  # 24/s is what they can do.
 
     def test_the_demo_keeps_its_promises_from_the_first_jobs_on(self):
         """Three times the load of two workers; at first nothing is known but the profile."""
