@@ -2,9 +2,9 @@
 
 #include "base/numbers.h"
 #include "node/access.h"
+#include "node/early.h"
 #include "node/grants.h"
 #include "node/home.h"
-#include "node/inbox.h"
 #include "node/jobs.h"
 #include "node/keys.h"
 #include "node/keys_table.h"
@@ -208,7 +208,7 @@ void audit_alive(struct node *node, const struct message *message)
     if (slot != MAP_NONE) {
         struct job *job = job_at(node, slot);
         if (!jobs_is_known_to(node, job, message->from)) {
-            inbox_ignore(node, message);
+            early_keep(node, message); /* It has an input, and its sender is not heard yet. */
             return;
         }
         job->touched_ns = now_ns(node);

@@ -349,6 +349,10 @@ void lone_script_end(struct lone_script *script, struct lone *lone)
         lone_step(lone, &event);
     }
     lone_settle(lone);
+    for (uint32_t i = 0; i < 2 && lone->pools.parked.used > 0; i++) {
+        (void)lone_timer(lone, TIMER_AUDIT); /* Some is for a life that is never heard of. */
+        lone_settle(lone);
+    }
     ASSERT(lone_used(lone) == 0);
     ASSERT(lone->held == 0);
     const struct node_counts counts = node_counts(lone->node);
