@@ -197,6 +197,15 @@ BUGS = [
         (GOLDENS, SWARM),
     ),
     Bug(
+        "ticket-forgets",
+        "src/node/tickets.c",
+        "a task that is offered again while it is claimed may be declined for ever",
+        "no `pass_on()` in `tickets_put_back()`",
+        "        pass_on(node, ticket);\n",
+        "",
+        (UNIT_TESTS,),
+    ),
+    Bug(
         "ticket-order",
         "src/node/tickets.c",
         "a home queue is in the order of arrival, whatever the policy says",

@@ -29,6 +29,11 @@ int64_t job_story_number(const json_t *record, const char *key, int64_t otherwis
     return json_is_integer(number) ? (int64_t)json_integer_value(number) : otherwise;
 }
 
+int64_t job_story_life(const json_t *record)
+{
+    return job_story_number(record, "life", 0);
+}
+
 static bool is_kind(const json_t *record, const char *kind)
 {
     return strcmp(job_story_text(record, "kind"), kind) == 0;
@@ -46,12 +51,21 @@ static struct job_story_line *add_line(struct job_story *story, json_t *record)
     return line;
 }
 
+/* Nodes that start again count from 1 again: the job of the last life is meant. */
 static void take_own(struct reading *reading, json_t *record)
 {
-    if (strcmp(job_story_text(record, "job"), reading->job) == 0) {
-        add_line(reading->story, record)->is_own = true;
-        reading->story->own_count++;
+    struct job_story *story = reading->story;
+    const int64_t life = job_story_life(record);
+    const int64_t known = story->count == 0 ? life : job_story_life(story->lines[0].json);
+    if (strcmp(job_story_text(record, "job"), reading->job) != 0 || life < known) {
+        return;
     }
+    if (life > known) {
+        story->count = 0;
+        (void)json_array_clear(story->records);
+    }
+    add_line(story, record)->is_own = true;
+    story->own_count = story->count;
 }
 
 /* Whether both are starts of one batch. */

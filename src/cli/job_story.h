@@ -30,8 +30,8 @@ struct job_story {
 };
 
 /*
- * Read what the trace in @file says of @job, such as "0.14"; errors call the trace @name. On
- * success the caller owns what is in @story_out.
+ * Read what the trace in @file says of @job, such as "0.14": of the last life of its owner, if
+ * there are several. Errors call the trace @name. On success the caller owns what is in @story_out.
  *
  * Errors: WEFT_INVALID for what is not a trace of JSON lines; WEFT_NOT_FOUND if it has nothing of
  * the job.
@@ -45,5 +45,8 @@ void job_story_deinit(struct job_story *story);
 /* The text or number of @key; "" or @otherwise if there is none. */
 const char *job_story_text(const json_t *record, const char *key);
 int64_t job_story_number(const json_t *record, const char *key, int64_t otherwise);
+
+/* In which life of its owner the job of @record came: lives have jobs of the same names. */
+int64_t job_story_life(const json_t *record);
 
 #endif /* CLI_JOB_STORY_H */

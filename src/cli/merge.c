@@ -35,7 +35,7 @@ struct known_job {
 struct merging {
     struct line *lines;
     uint32_t count;
-    json_t *jobs; /* By name: an index of the next. */
+    json_t *jobs; /* By name and life: an index of the next. */
     struct known_job *known;
     uint32_t known_count;
     struct clocks clocks;
@@ -49,10 +49,13 @@ static bool is_kind(const struct line *line, const char *kind)
 /* The job that @line is about; NULL if it is about none. */
 static struct known_job *job_of(struct merging *merging, const struct line *line)
 {
-    const char *name = job_story_text(line->record, "job");
-    if (name[0] == '\0') {
+    char name[NAME_BYTES_MAX];
+    if (job_story_text(line->record, "job")[0] == '\0') {
         return NULL;
     }
+    (void)snprintf(
+        name, sizeof(name), "%" PRId64 ": %s", job_story_life(line->record),
+        job_story_text(line->record, "job"));
     const json_t *index = json_object_get(merging->jobs, name);
     if (index == NULL) {
         merging->known = grow(merging->known, merging->known_count, sizeof(*merging->known));

@@ -215,7 +215,7 @@ static bool meet_stranger(struct node *node, uint32_t slot)
 {
     struct ticket *ticket = ticket_at(node, slot);
     ticket->strange_count++;
-    return ticket->strange_count == STRANGERS_MAX;
+    return ticket->strange_count >= STRANGERS_MAX;
 }
 
 /* Claim @slot is over: tell the policy, and settle its tickets. */

@@ -213,9 +213,8 @@ struct node {
     struct view view;        /* Its first words; the rest is for decisions. */
     struct handle *outputs;  /* Of the jobs that have been answered in this step. */
     uint32_t outputs_max;
-    int64_t row_load_ns;
-    int64_t row_cache_ns;
-    int64_t ticked_ns; /* When the last tick came. */
+    int64_t row_cache_ns; /* As in the options; row_load_ns is in the view. */
+    int64_t ticked_ns;    /* When the last tick came. */
     struct home home;
     struct deadlines deadlines;
     uint32_t grant_count;

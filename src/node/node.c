@@ -43,7 +43,7 @@ static void init_worker(struct node *node, struct arena *arena, uint32_t index)
     worker->notices = POOL_NONE;
     worker->wake_ns = INT64_MAX;
     worker->slowness = SLOWNESS_ONE;
-    worker->load_published_ns = -node->row_load_ns; /* The first change is shown at once. */
+    worker->load_published_ns = -node->view.row_load_ns; /* The first change is shown at once. */
     worker->cache_published_ns = -node->row_cache_ns;
     for (uint32_t i = 0; i < node->catalogue->queue_count; i++) {
         worker->queues[i].head = POOL_NONE;
@@ -121,7 +121,6 @@ struct node *node_create(struct arena *arena, const struct node_options *options
     node->profile = options->profile;
     node->pools = options->pools;
     node->board = options->board;
-    node->row_load_ns = options->row_load_ns;
     node->row_cache_ns = options->row_cache_ns;
     node->cpu_free = spec->cpu_units;
     slot_list_init(&node->job_list);

@@ -165,7 +165,7 @@ static void show(struct node *node, struct worker *worker, uint32_t parts)
 
 void rows_publish(struct node *node, struct worker *worker)
 {
-    const int64_t load_due_ns = worker->load_published_ns + node->row_load_ns;
+    const int64_t load_due_ns = worker->load_published_ns + node->view.row_load_ns;
     const int64_t cache_due_ns = worker->cache_published_ns + node->row_cache_ns;
     uint32_t parts = 0;
     if (worker->load_changed && load_due_ns <= now_ns(node)) {

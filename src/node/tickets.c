@@ -1,5 +1,6 @@
 #include "node/tickets.h"
 
+#include "base/numbers.h"
 #include "node/access.h"
 #include "node/outbox.h"
 #include "node/visits.h"
@@ -218,11 +219,23 @@ static bool is_lost(const struct node *node, const struct ticket *ticket)
     return !members_is_same(node->view.members, holder, ticket->epoch);
 }
 
+/* @ticket is given up for one of its task that waits: what it has met, and its wait, count on. */
+static void pass_on(struct node *node, const struct ticket *ticket)
+{
+    const uint32_t other = find_ticket(node, ticket->job, ticket->task);
+    if (other != MAP_NONE) {
+        struct ticket *known = ticket_at(node, other);
+        known->strange_count += ticket->strange_count; /* Neither has met as many as are allowed. */
+        known->ready_ns = min_i64(known->ready_ns, ticket->ready_ns);
+    }
+}
+
 void tickets_put_back(struct node *node, uint32_t slot)
 {
     const struct ticket *ticket = ticket_at(node, slot);
     const uint64_t key = ticket_key(ticket->job, ticket->task);
     if (is_lost(node, ticket) || map_get(&node->home.tickets, key) != MAP_NONE) {
+        pass_on(node, ticket);
         tickets_forget(node, slot);
         return;
     }

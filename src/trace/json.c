@@ -90,6 +90,9 @@ size_t trace_json(
         text_add(
             &text, ",\"job\":\"%" PRIu32 ".%" PRIu64 "\"", record->job.node,
             job_count(record->job));
+        if (record->job.incarnation != 0) { /* Each life of a node counts from 1. */
+            text_add(&text, ",\"life\":%" PRIu32, record->job.incarnation);
+        }
     }
     add_names(&text, record, catalogue);
     if (record->worker != WORKER_NONE) {

@@ -4,6 +4,7 @@ Covers: src/cli/merge.c
 """
 
 import json
+import re
 import subprocess
 import threading
 import time
@@ -80,6 +81,32 @@ class Traces(unittest.TestCase):
                 self.assertLessEqual(record["at_ns"], answered[job])
                 checked += 1
         self.assertGreater(checked, 0)
+
+    def test_lives_of_a_node_have_jobs_of_the_same_names(self):
+        """The second node starts again, counts from 1, and writes another file."""
+        cluster = Cluster(self)
+        paths = [cluster.root / f"{i}.jsonl" for i in range(3)]
+        times = {1: 100, 2: 5000}
+        of_first = []
+        for life, at in times.items():
+            about = {"job": "1.1", "life": life, "workflow": "w"}
+            own = [{"at_ns": 10, "node": 1, "kind": "arrived", **about},
+                   {"at_ns": 40, "node": 1, "kind": "answered", **about}]  # fmt: skip
+            of_first += [{"at_ns": at + 20, "node": 0, "kind": "queued", **about},
+                         {"at_ns": at + 30, "node": 0, "kind": "ended", **about}]  # fmt: skip
+            paths[life].write_text("".join(json.dumps(record) + "\n" for record in own))
+        paths[0].write_text("".join(json.dumps(record) + "\n" for record in of_first))
+        out = cluster.root / "out.jsonl"
+        merged = merge(out, *paths)
+        self.assertEqual((merged.returncode, merged.stderr), (0, ""))
+        records = [json.loads(line) for line in out.read_text().splitlines()]
+        for life, at in times.items():
+            told = [(r["kind"], r["at_ns"]) for r in records if r["life"] == life]
+            self.assertEqual(told, [("arrived", at + 10), ("queued", at + 20), ("ended", at + 30),
+                                    ("answered", at + 40)])  # fmt: skip
+        story = subprocess.run([WEFT, "explain", str(out), "1.1"], capture_output=True, text=True)
+        told = re.findall(r"^ .* ms  (\w+) ", story.stdout, re.MULTILINE)
+        self.assertEqual(told, ["arrived", "queued", "ended", "answered"])  # Of one life.
 
     def test_what_cannot_be_compared_is_said(self):
         cluster = Cluster(self)

@@ -389,6 +389,13 @@ void lone_cancel(struct lone *lone, struct job_id job)
     lone_step(lone, &event);
 }
 
+struct job_id lone_open_placed(struct lone *lone, enum lone_workflow workflow, uint16_t worker)
+{
+    lone_open(lone, &(struct lone_options){0});
+    lone_plan(worker, worker, worker, worker);
+    return lone_request(lone, workflow);
+}
+
 struct message lone_message(
     struct lone *lone, enum message_kind kind, struct job_id job, enum lone_workflow workflow,
     uint32_t task)
@@ -415,6 +422,16 @@ struct message lone_message(
         message.work.placement = lone->placement;
     }
     return message;
+}
+
+struct message lone_moved(
+    struct lone *lone, struct job_id job, enum lone_workflow workflow, uint32_t task, uint32_t from,
+    uint32_t worker)
+{
+    struct message moved = lone_message(lone, MESSAGE_MOVED, job, workflow, task);
+    moved.from = from;
+    moved.worker = worker;
+    return moved;
 }
 
 void lone_deliver(struct lone *lone, const struct message *message)

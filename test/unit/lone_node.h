@@ -121,10 +121,18 @@ void lone_step(struct lone *lone, struct event *event);
 struct job_id lone_request(struct lone *lone, enum lone_workflow workflow);
 void lone_cancel(struct lone *lone, struct job_id job);
 
+/* Open a node with a request of @workflow, all tasks of which it has placed on @worker. */
+struct job_id lone_open_placed(struct lone *lone, enum lone_workflow workflow, uint16_t worker);
+
 /* A message about @task of @job as its owner would send it to the node's first worker. */
 struct message lone_message(
     struct lone *lone, enum message_kind kind, struct job_id job, enum lone_workflow workflow,
     uint32_t task);
+
+/* The news that node @from has sent @task of @job on to @worker. */
+struct message lone_moved(
+    struct lone *lone, struct job_id job, enum lone_workflow workflow, uint32_t task, uint32_t from,
+    uint32_t worker);
 
 /* Deliver @message, with a new tensor if its kind has one. */
 void lone_deliver(struct lone *lone, const struct message *message);

@@ -430,6 +430,75 @@ static void offer_and_say(
     lone_deliver(lone, &message);
 }
 
+/* Its holder has heard nothing, and offers it again while it is claimed: there are two tickets. */
+static void an_offer_during_a_claim_does_not_begin_the_count_again(void **state)
+{
+    (void)state;
+    struct lone lone;
+    open_binding(&lone);
+    lone_editions(&lone, 5, 6);
+    show(&lone, HOLDER, 1, /* gpu_free */ 1);
+    offer(&lone, first);
+    struct message claimed = expect_claim(&lone, first);
+    uint32_t count = 1;
+    for (uint64_t sequence = 2; sequence < 40; sequence++) {
+        offer(&lone, first);
+        tell(&lone, &claimed, MESSAGE_DECLINE, REASON_EDITION, sequence);
+        if (lone_sent(&lone, HOLDER, MESSAGE_UNFIT) != NULL) {
+            break;
+        }
+        assert_int_equal(lone.pools.tickets.used, 1);
+        show(&lone, HOLDER, sequence, /* gpu_free */ 1);
+        while (lone_sent_count(&lone, HOLDER, MESSAGE_CLAIM) == 0) {
+            assert_true(lone_timer(&lone, TIMER_HOME));
+        }
+        claimed = expect_claim(&lone, first);
+        count++;
+    }
+    assert_int_equal(count, 8);
+    lone_close(&lone);
+}
+
+static void nothing_fits(
+    const struct policy_input *input, const struct queue_facts *queue,
+    struct dispatch_answer *answer_out)
+{
+    (void)input;
+    (void)queue;
+    (void)answer_out;
+}
+
+/* Fire timers of the home until it has claimed the first job's task; how long that took. */
+static int64_t claimed_after_ns(struct lone *lone, struct message *claimed_out)
+{
+    const int64_t begun_ns = lone->now_ns;
+    while (lone_sent_count(lone, HOLDER, MESSAGE_CLAIM) == 0) {
+        assert_true(lone_timer(lone, TIMER_HOME));
+    }
+    *claimed_out = expect_claim(lone, first);
+    return lone->now_ns - begun_ns;
+}
+
+/* It has starved before, and starves on. */
+static void an_offer_during_a_claim_does_not_begin_the_wait_again(void **state)
+{
+    (void)state;
+    static const struct policy policy = {.name = "none", .binds = true, .dispatch = nothing_fits};
+    struct lone lone;
+    lone_open(&lone, &(struct lone_options){.policy = &policy});
+    show(&lone, HOLDER, 1, /* gpu_free */ 1);
+    claim(&lone, second, FLOW_A, 0, 1);
+    offer(&lone, first);
+    struct message claimed;
+    assert_true(claimed_after_ns(&lone, &claimed) >= STARVED_NS);
+    offer(&lone, first);
+    tell(&lone, &claimed, MESSAGE_DECLINE, REASON_BUSY, /* row_sequence */ 2);
+    assert_int_equal(lone.pools.tickets.used, 1);
+    show(&lone, HOLDER, 2, /* gpu_free */ 1);
+    assert_true(claimed_after_ns(&lone, &claimed) < STARVED_NS / 10);
+    lone_close(&lone);
+}
+
 /* Or two workers of very many could be claimed in turn without end. */
 static void a_home_whose_claims_are_declined_pauses(void **state)
 {
@@ -689,6 +758,8 @@ int main(void)
         cmocka_unit_test(a_holder_that_was_never_asked_sends_what_is_sought),
         cmocka_unit_test(a_refused_claim_goes_back_and_its_worker_counts_as_full),
         cmocka_unit_test(what_its_node_cannot_run_is_claimed_elsewhere),
+        cmocka_unit_test(an_offer_during_a_claim_does_not_begin_the_count_again),
+        cmocka_unit_test(an_offer_during_a_claim_does_not_begin_the_wait_again),
         cmocka_unit_test(an_end_frees_units_before_the_row_says_so),
         cmocka_unit_test(tasks_that_are_ready_together_are_not_offered_the_same_unit),
         cmocka_unit_test(a_row_follows_offers_that_left_units_out),

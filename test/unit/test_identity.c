@@ -278,9 +278,7 @@ static void only_who_works_for_a_job_says_what_became_of_it(void **state)
 {
     (void)state;
     struct lone lone;
-    lone_open(&lone, &(struct lone_options){0});
-    lone_plan(1, 1, 1, 1);
-    const struct job_id job = lone_request(&lone, FLOW_CHAIN);
+    const struct job_id job = lone_open_placed(&lone, FLOW_CHAIN, /* worker */ 1);
     struct message said = lone_message(&lone, MESSAGE_FAILED, job, FLOW_CHAIN, 0);
     said.reason = REASON_CRASHED; /* It would end the job. */
     said.from = 2;
@@ -291,9 +289,7 @@ static void only_who_works_for_a_job_says_what_became_of_it(void **state)
     struct message alive = lone_message(&lone, MESSAGE_ALIVE, job, FLOW_CHAIN, 0);
     alive.from = 2;
     expect_to_wait(&lone, &alive);
-    struct message moved = lone_message(&lone, MESSAGE_MOVED, job, FLOW_CHAIN, 1);
-    moved.from = 2;
-    moved.worker = 2;
+    const struct message moved = lone_moved(&lone, job, FLOW_CHAIN, 1, /* from */ 2, 2);
     expect_to_wait(&lone, &moved); /* Nor is it known by what it says of itself. */
     said.worker = 2;
     expect_to_wait(&lone, &said);
@@ -304,13 +300,9 @@ static void who_has_got_a_task_says_what_became_of_it(void **state)
 {
     (void)state;
     struct lone lone;
-    lone_open(&lone, &(struct lone_options){0});
-    lone_plan(1, 1, 1, 1);
-    const struct job_id job = lone_request(&lone, FLOW_CHAIN);
-    struct message moved = lone_message(&lone, MESSAGE_MOVED, job, FLOW_CHAIN, 1);
-    moved.from = 1;
-    moved.worker = 2;
-    lone_deliver(&lone, &moved); /* Node 1 has moved a task to node 2. */
+    const struct job_id job = lone_open_placed(&lone, FLOW_CHAIN, /* worker */ 1);
+    const struct message moved = lone_moved(&lone, job, FLOW_CHAIN, 1, /* from */ 1, 2);
+    lone_deliver(&lone, &moved);
     assert_int_equal(lone_records(&lone, RECORD_IGNORED), 0);
     struct message said = lone_message(&lone, MESSAGE_ALIVE, job, FLOW_CHAIN, 0);
     said.from = 2;
@@ -325,19 +317,11 @@ static void who_has_got_a_task_says_what_became_of_it(void **state)
     lone_close(&lone);
 }
 
-/* A job whose tasks are all on node 1, as far as its owner knows. */
-static struct job_id open_placed(struct lone *lone)
-{
-    lone_open(lone, &(struct lone_options){0});
-    lone_plan(1, 1, 1, 1);
-    return lone_request(lone, FLOW_DIAMOND);
-}
-
 static void news_from_who_got_a_task_counts_when_the_owner_knows_of_it(void **state)
 {
     (void)state;
     struct lone lone;
-    const struct job_id job = open_placed(&lone);
+    const struct job_id job = lone_open_placed(&lone, FLOW_DIAMOND, /* worker */ 1);
     struct message failed = lone_message(&lone, MESSAGE_FAILED, job, FLOW_DIAMOND, 3);
     failed.reason = REASON_CRASHED; /* It ends the job. */
     failed.from = 2;
@@ -345,10 +329,8 @@ static void news_from_who_got_a_task_counts_when_the_owner_knows_of_it(void **st
     lone_deliver(&lone, &failed);
     assert_int_equal(lone.answers, 0);
     assert_int_equal(lone.effects.record_count, 0);
-    struct message moved = lone_message(&lone, MESSAGE_MOVED, job, FLOW_DIAMOND, 3);
-    moved.from = 1;
-    moved.worker = 1; /* Not to node 2. */
-    lone_deliver(&lone, &moved);
+    struct message moved = lone_moved(&lone, job, FLOW_DIAMOND, 3, /* from */ 1, 1);
+    lone_deliver(&lone, &moved); /* Not to node 2. */
     assert_int_equal(lone.answers, 0);
     moved.worker = 2;
     lone_deliver(&lone, &moved);
@@ -361,22 +343,16 @@ static void news_of_a_move_explains_older_news(void **state)
 {
     (void)state;
     struct lone lone;
-    lone_open(&lone, &(struct lone_options){0});
-    lone_plan(0, 0, 0, 0);
-    const struct job_id job = lone_request(&lone, FLOW_DIAMOND);
+    const struct job_id job = lone_open_placed(&lone, FLOW_DIAMOND, /* worker */ 0);
     struct message failed = lone_message(&lone, MESSAGE_FAILED, job, FLOW_DIAMOND, 3);
     failed.reason = REASON_CRASHED;
     failed.from = 2;
     failed.worker = 2;
     lone_deliver(&lone, &failed);
-    struct message moved = lone_message(&lone, MESSAGE_MOVED, job, FLOW_DIAMOND, 3);
-    moved.from = 1;
-    moved.worker = 2;
+    struct message moved = lone_moved(&lone, job, FLOW_DIAMOND, 3, /* from */ 1, 2);
     lone_deliver(&lone, &moved);
     assert_int_equal(lone.answers, 0);
-    moved.from = 0;
-    moved.worker = 1;
-    moved.task = 2;
+    moved = lone_moved(&lone, job, FLOW_DIAMOND, 2, /* from */ 0, 1);
     lone_deliver(&lone, &moved);
     assert_int_equal(lone.answers, 1);
     lone_close(&lone);
@@ -386,10 +362,8 @@ static void news_that_nothing_explains_is_ignored_in_the_end(void **state)
 {
     (void)state;
     struct lone lone;
-    const struct job_id job = open_placed(&lone);
-    struct message moved = lone_message(&lone, MESSAGE_MOVED, job, FLOW_DIAMOND, 3);
-    moved.from = 2;
-    moved.worker = 2;
+    const struct job_id job = lone_open_placed(&lone, FLOW_DIAMOND, /* worker */ 1);
+    struct message moved = lone_moved(&lone, job, FLOW_DIAMOND, 3, /* from */ 2, 2);
     for (uint32_t i = 0; i < EARLY_MAX; i++) {
         lone_deliver(&lone, &moved);
         assert_int_equal(lone_records(&lone, RECORD_IGNORED), 0);

@@ -393,10 +393,8 @@ static void a_node_that_moves_a_job_that_is_gone_is_told_to_cancel_it(void **sta
     (void)state;
     struct lone lone;
     lone_open(&lone, &(struct lone_options){0});
-    struct message moved =
-        lone_message(&lone, MESSAGE_MOVED, (struct job_id){.node = 0, .number = 9}, FLOW_A, 0);
-    moved.from = 1;
-    moved.worker = 2;
+    const struct job_id job = {.node = 0, .number = 9};
+    struct message moved = lone_moved(&lone, job, FLOW_A, 0, /* from */ 1, 2);
     lone_deliver(&lone, &moved);
     assert_int_equal(lone_sent(&lone, 2, MESSAGE_CANCEL)->job.number, 9); /* Where it is now. */
     assert_int_equal(lone_sent_count(&lone, 1, MESSAGE_CANCEL), 0);
@@ -412,11 +410,8 @@ static void a_moved_task_is_cancelled_where_it_went(void **state)
 {
     (void)state;
     struct lone lone;
-    lone_open(&lone, &(struct lone_options){0});
-    lone_plan(1, 1, 1, 1);
-    const struct job_id job = lone_request(&lone, FLOW_CHAIN);
-    struct message moved = lone_message(&lone, MESSAGE_MOVED, job, FLOW_CHAIN, 1);
-    moved.worker = 2;
+    const struct job_id job = lone_open_placed(&lone, FLOW_CHAIN, /* worker */ 1);
+    const struct message moved = lone_moved(&lone, job, FLOW_CHAIN, 1, /* from */ 1, 2);
     lone_deliver(&lone, &moved);
     lone_cancel(&lone, job);
     assert_int_equal(lone_sent_count(&lone, 1, MESSAGE_CANCEL), 1);

@@ -224,15 +224,11 @@ static void a_task_that_moved_to_a_node_before_it_restarted_is_run_again(void **
 {
     (void)state;
     struct lone lone;
-    lone_open(&lone, &(struct lone_options){0});
-    lone_plan(2, 2, 2, 2);
-    const struct job_id job = lone_request(&lone, FLOW_CHAIN);
+    const struct job_id job = lone_open_placed(&lone, FLOW_CHAIN, /* worker */ 2);
     lone_members(&lone, 2, WITHOUT_1, 0);
     repair(&lone);
-    struct message moved = lone_message(&lone, MESSAGE_MOVED, job, FLOW_CHAIN, 1);
-    moved.from = 2;
-    moved.worker = 1; /* It went there before 2 heard of the loss. */
-    lone_deliver(&lone, &moved);
+    const struct message moved = lone_moved(&lone, job, FLOW_CHAIN, 1, /* from */ 2, 1);
+    lone_deliver(&lone, &moved); /* It went there before 2 heard of the loss. */
     assert_true(lone_timer(&lone, TIMER_REPAIR));
     assert_int_equal(lone_sent(&lone, 2, MESSAGE_INPUT)->attempt, 1);
     lone_close(&lone);
@@ -249,9 +245,7 @@ static struct message restart_and_move(struct lone *lone, uint32_t life)
     repair(lone);
     lone_plan(2, 2, 2, 2);
     const struct job_id job = lone_request(lone, FLOW_CHAIN);
-    struct message moved = lone_message(lone, MESSAGE_MOVED, job, FLOW_CHAIN, 1);
-    moved.from = 2;
-    moved.worker = 1;
+    struct message moved = lone_moved(lone, job, FLOW_CHAIN, 1, /* from */ 2, 1);
     moved.life = life;
     return moved;
 }
@@ -316,9 +310,7 @@ static void what_a_node_moved_before_it_left_is_placed_anew(void **state)
     lone_open(&lone, &(struct lone_options){0});
     lone_plan(1, 2, 2, 2);
     const struct job_id job = lone_request(&lone, FLOW_CHAIN);
-    struct message moved = lone_message(&lone, MESSAGE_MOVED, job, FLOW_CHAIN, 0);
-    moved.from = 1;
-    moved.worker = lone.fleet->nodes[2].worker_first;
+    const struct message moved = lone_moved(&lone, job, FLOW_CHAIN, 0, /* from */ 1, 2);
     lone_deliver(&lone, &moved);
     lone_members(&lone, 2, WITHOUT_1, 0);
     repair(&lone);

@@ -209,7 +209,7 @@ static void every_kind_is_an_object(ATTR_UNUSED void **state)
     trace_fixture_deinit(&world);
 }
 
-static void the_incarnation_of_a_node_is_not_shown(ATTR_UNUSED void **state)
+static void only_programs_are_told_the_incarnation_of_a_node(ATTR_UNUSED void **state)
 {
     struct trace_fixture world;
     char line[TRACE_LINE_BYTES_MAX];
@@ -220,7 +220,7 @@ static void the_incarnation_of_a_node_is_not_shown(ATTR_UNUSED void **state)
     (void)trace_text(&record, world.catalogue, line, sizeof(line));
     assert_string_equal(line, "[    0.000 ms] n0 arrived job 7.5 tag");
     (void)trace_json(&record, world.catalogue, line, sizeof(line));
-    assert_non_null(strstr(line, "\"job\":\"7.5\""));
+    assert_non_null(strstr(line, "\"job\":\"7.5\",\"life\":3,"));
     trace_fixture_deinit(&world);
 }
 
@@ -285,7 +285,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_kind_reads_as_a_sentence),
         cmocka_unit_test(every_kind_is_an_object),
-        cmocka_unit_test(the_incarnation_of_a_node_is_not_shown),
+        cmocka_unit_test(only_programs_are_told_the_incarnation_of_a_node),
         cmocka_unit_test(sizes_never_round_to_a_thousand),
         cmocka_unit_test(a_short_line_is_cut_and_terminated),
         cmocka_unit_test(json_quotes_what_names_may_hold),
