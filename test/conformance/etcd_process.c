@@ -21,7 +21,11 @@
 #include "client/http_call.h"
 
 enum { WAITS_MAX = 600, WAIT_MS = 100, TEXT_BYTES = 160 };
+enum { LOOK_S = 2, PATIENCE_S = 60 }; /* Of one look that is repeated, and of what is not. */
 enum { PORT_FIRST = 20000, PORTS = 12000, PORTS_APART = 101 }; /* Processes begin apart. */
+
+#define LOOK_PATH "/v3/kv/range"
+#define LOOK_BODY "{\"key\":\"YQ==\"}"
 
 bool etcd_is_installed(void)
 {
@@ -119,7 +123,8 @@ void etcd_kill_one(struct etcd_processes *etcd, uint32_t index)
 
 /* What member @index answers to @body at @path, to be freed. NULL if it does not. */
 static char *answer(
-    const struct etcd_processes *etcd, uint32_t index, const char *path, const char *body)
+    const struct etcd_processes *etcd, uint32_t index, const char *path, const char *body,
+    uint32_t timeout_s)
 {
     char text[64];
     struct http_url url;
@@ -135,7 +140,7 @@ static char *answer(
         .body = body,
         .body_bytes = strlen(body),
         .ca_file = etcd->authority,
-        .timeout_s = 2,
+        .timeout_s = timeout_s,
     };
     if (http_call(&call, &reply, NULL) != WEFT_OK) {
         return NULL;
@@ -147,18 +152,10 @@ static char *answer(
     return reply.body;
 }
 
-static bool answers(
-    const struct etcd_processes *etcd, uint32_t index, const char *path, const char *body)
-{
-    char *text = answer(etcd, index, path, body);
-    free(text);
-    return text != NULL;
-}
-
 void etcd_compact(const struct etcd_processes *etcd, uint32_t index)
 {
     char body[64];
-    char *text = answer(etcd, index, "/v3/kv/range", "{\"key\":\"YQ==\"}");
+    char *text = answer(etcd, index, LOOK_PATH, LOOK_BODY, PATIENCE_S);
     assert_non_null(text);
     const char *revision = strstr(text, "\"revision\":\"");
     assert_non_null(revision);
@@ -171,7 +168,9 @@ void etcd_compact(const struct etcd_processes *etcd, uint32_t index)
 
 void etcd_ask(const struct etcd_processes *etcd, uint32_t index, const char *path, const char *body)
 {
-    assert_true(answers(etcd, index, path, body));
+    char *text = answer(etcd, index, path, body, PATIENCE_S);
+    assert_non_null(text);
+    free(text);
 }
 
 void etcd_wait(const struct etcd_processes *etcd)
@@ -179,7 +178,9 @@ void etcd_wait(const struct etcd_processes *etcd)
     const struct timespec pause = {.tv_nsec = WAIT_MS * 1000000L};
     for (uint32_t i = 0; i < WAITS_MAX; i++) {
         for (uint32_t k = 0; k < etcd->count; k++) {
-            if (etcd->pids[k] != 0 && answers(etcd, k, "/v3/kv/range", "{\"key\":\"YQ==\"}")) {
+            char *text = etcd->pids[k] == 0 ? NULL : answer(etcd, k, LOOK_PATH, LOOK_BODY, LOOK_S);
+            free(text);
+            if (text != NULL) {
                 return;
             }
         }

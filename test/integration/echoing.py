@@ -8,6 +8,7 @@ import socket
 import ssl
 import struct
 import subprocess
+import time
 
 WEFT = os.environ["WEFT"]
 ECHO = os.path.join(os.path.dirname(WEFT), "echo_server")
@@ -70,6 +71,14 @@ class Server:
         if status != 200 or not headers["Content-Type"].startswith("text/plain; version=0.0.4"):
             raise AssertionError(f"{status} {headers}")
         return body.decode()
+
+    def until(self, line):
+        """Wait until the metrics have @line."""
+        end = time.monotonic() + LIMIT
+        while line not in self.metrics().splitlines():
+            if time.monotonic() > end:
+                raise AssertionError(f"not in the metrics: {line}")
+            time.sleep(0.01)
 
     def is_well(self):
         """Whether another client is served as if nothing were."""

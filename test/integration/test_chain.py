@@ -66,6 +66,28 @@ def name_of(process):
         return ""
 
 
+class Crowd:
+    """Clients that ask at the same time."""
+
+    def __init__(self, count, seconds):
+        self.answers = [0] * count  # So far, by client.
+        self.failures = []
+        self.is_told = False
+        self.until = None if seconds is None else time.monotonic() + seconds
+
+    def is_over(self):
+        return self.is_told or (self.until is not None and time.monotonic() > self.until)
+
+    def wait_for_answers(self):
+        """Until each client has got some for what it asked from now on, or one has failed."""
+        wanted = [count + 20 for count in self.answers]
+        end = time.monotonic() + 60
+        while any(got < want for got, want in zip(self.answers, wanted)) and not self.failures:
+            if time.monotonic() > end:
+                raise AssertionError(f"answers: {self.answers}")
+            time.sleep(0.01)
+
+
 @unittest.skipUnless(LIBRARY.exists(), "there is no ONNX Runtime; see tools/fetch.sh")
 class Chain(unittest.TestCase):
     def start(self, processors=None):
@@ -121,49 +143,52 @@ class Chain(unittest.TestCase):
         self.assertEqual(data[1:], [8, 16, 24])
         return data[0]
 
-    def client(self, first, until, failures):
+    def client(self, number, crowd):
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
-        value = first
+        value = 10000 * number
         try:
-            while time.monotonic() < until:
+            while not crowd.is_over():
                 self.assertEqual(self.ask(connection, value), 8 * value)
                 value += 1
+                crowd.answers[number] += 1
         except Exception as error:  # pylint: disable=broad-except
-            failures.append(error)
+            crowd.failures.append(error)
         connection.close()
 
     def engines(self):
         return [one for one in children(self.process.pid) if name_of(one) == "weft-engine"]
 
-    def clients(self, count, seconds):
-        """Start @count clients; gives what waits for their end and checks how they fared."""
-        failures, until = [], time.monotonic() + seconds
-        threads = [threading.Thread(target=self.client, args=(10000 * i, until, failures))
-                   for i in range(count)]  # fmt: skip
+    def clients(self, count, seconds=None):
+        """Start @count clients, which ask for so long, or until they are told to end."""
+        crowd = Crowd(count, seconds)
+        threads = [threading.Thread(target=self.client, args=(i, crowd)) for i in range(count)]
         for thread in threads:
             thread.start()
 
         def end():
+            crowd.is_told = crowd.is_told or seconds is None
             for thread in threads:
                 thread.join()
-            self.assertEqual(failures, [])
+            self.assertEqual(crowd.failures, [])
 
-        return end
+        return crowd, end
 
     def test_engine_processes_are_killed(self):
         self.start()
         for count in (1, 4):
-            end = self.clients(count, 1)
+            crowd, end = self.clients(count)
             for _ in range(3):
-                time.sleep(0.25)
+                # A task whose process ends twice is blamed for it: each is to have run again.
+                crowd.wait_for_answers()
                 for one in self.engines()[:1]:
                     os.kill(one, signal.SIGKILL)
+            crowd.wait_for_answers()
             end()
         self.assertIsNone(self.process.poll())
 
     def test_clients_hang_up(self):
         self.start()
-        end = self.clients(1, 0.8)
+        _, end = self.clients(1, 0.8)
         head = f"POST {PATH} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body_of(1))}\r\n\r\n"
         until = time.monotonic() + 0.6
         before = self.engines()
@@ -172,13 +197,13 @@ class Chain(unittest.TestCase):
                 with socket.create_connection(("127.0.0.1", self.port)) as connection:
                     connection.sendall(head.encode() + body_of(1).encode()[:part])
         end()
-        self.assertEqual(self.engines(), before)  # None was replaced.
+        self.assertLessEqual(set(before), set(self.engines()))  # None was replaced.
 
     def test_other_processors_are_not_used(self):
         one = min(os.sched_getaffinity(0))
         self.start({one})
-        self.clients(1, 0.7)()
-        self.clients(4, 0.3)()
+        self.clients(1, 0.7)[1]()
+        self.clients(4, 0.3)[1]()
         for process in [self.process.pid, *children(self.process.pid)]:
             for status in pathlib.Path(f"/proc/{process}/task").glob("*/status"):
                 allowed = re.search(r"Cpus_allowed_list:\s*(.*)", status.read_text())
@@ -188,7 +213,7 @@ class Chain(unittest.TestCase):
         self.start()
         everywhere = os.sched_getaffinity(0)
         for count, seconds in ((1, 0.7), (4, 0.3)):
-            self.clients(count, seconds)()
+            self.clients(count, seconds)[1]()
             end = time.monotonic() + 60  # It is idle, and sees that soon.
             while os.sched_getaffinity(self.process.pid) != everywhere and time.monotonic() < end:
                 time.sleep(0.05)

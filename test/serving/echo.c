@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/assert.h"
 #include "base/memory.h"
@@ -15,10 +16,12 @@ enum { RUNS_MAX = 4096, HOPS = 8 };
 enum { MODEL_ECHO, MODEL_SLOW, MODEL_FAIL, MODELS };
 
 #define SLOW_NS INT64_C(300000000)
+#define LOOK_NS INT64_C(10000000) /* Between two looks for a file. */
 
 /* Something that ends later. */
 struct run {
     bool used;
+    const char *until; /* It goes on until this file is there. NULL: for its time. */
     struct engine_done done;
     uint32_t task_count;
     const struct bundle *inputs[BATCH_TASKS_MAX];
@@ -27,6 +30,7 @@ struct run {
 struct echo {
     struct engine base;
     const struct catalogue *catalogue;
+    const char *slow_until;
     struct run runs[RUNS_MAX];
 };
 
@@ -106,7 +110,12 @@ static enum weft_status echo_launch(struct engine *base, const struct engine_bat
         run.inputs[i] =
             batch->tasks[i].input_count == 0 ? NULL : batch->tasks[i].inputs[0].contents;
     }
-    begin(base, &run, model == MODEL_SLOW ? SLOW_NS : 0);
+    if (model == MODEL_SLOW) {
+        run.until = echo->slow_until;
+        begin(base, &run, run.until == NULL ? SLOW_NS : 0);
+    } else {
+        begin(base, &run, 0);
+    }
     return WEFT_OK;
 }
 
@@ -126,9 +135,15 @@ static void echo_wake(struct engine *base, uint64_t token)
     struct run *run = &((struct echo *)base)->runs[token];
     struct engine_output outputs[BATCH_TASKS_MAX];
     struct engine_done done = run->done;
+    const bool is_cancelled = done.kind == ENGINE_RAN && done.batch == UINT64_MAX;
+    if (!is_cancelled && run->until != NULL && access(run->until, F_OK) != 0) {
+        const int64_t now_ns = base->host.now_ns(base->host.context);
+        base->host.wake_at(base->host.context, now_ns + LOOK_NS, token);
+        return;
+    }
     run->used = false;
-    if (done.kind == ENGINE_RAN && done.batch == UINT64_MAX) {
-        return; /* Cancelled. */
+    if (is_cancelled) {
+        return;
     }
     const uint32_t count = done.kind == ENGINE_RAN && done.status == WEFT_OK ? run->task_count : 0;
     while (done.output_count < count) {
@@ -174,6 +189,7 @@ static struct engine *make_engine(
     (void)error;
     echo->base = (struct engine){.ops = &ops, .host = *host};
     echo->catalogue = cluster->catalogue;
+    echo->slow_until = cluster->slow_until;
     return &echo->base;
 }
 

@@ -5,8 +5,8 @@
  *
  * cert, key, token, admin: files. connections, address_connections, body, held, address_held,
  * head_ms, idle_ms, grace_ms, answer_ms, rate: limits, as in server/http.h. jobs: at once.
- * management: a number, as in server/access.h. turns: say how long turns of the loop took. Says
- * where it listens, and ends like `weft serve`.
+ * management: a number, as in server/access.h. until: a file, until which "slow" runs. turns: say
+ * how long turns of the loop took. Says where it listens, and ends like `weft serve`.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -190,6 +190,9 @@ int main(int argc, char **argv)
             turns.is_wanted = turns.is_wanted || strcmp(argv[i], "turns") == 0;
             if (strcmp(argv[i], "jobs") == 0) {
                 world.cluster.jobs_max = (uint32_t)strtoul(equals + 1, NULL, 10);
+            }
+            if (strcmp(argv[i], "until") == 0) {
+                world.cluster.slow_until = equals + 1;
             }
             set(&options, argv[i], equals + 1);
         }
