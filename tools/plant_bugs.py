@@ -60,7 +60,7 @@ COLUMNS = {
             "steal_near", "view",
         )
     ),
-    "machines": ("conformance/nets", "unit/rings"),
+    "machines": ("conformance/nets", "unit/remote", "unit/rings"),
     "servers": ("integration/cluster_functions",),
 }  # fmt: skip
 SELDOM = ("machines", "servers")  # Never run for other bugs: they are not linked to them.

@@ -1554,4 +1554,14 @@ BUGS = [
         "    if (name != NULL) {\n        return true;\n    }\n    X509",
         (MACHINES,),
     ),
+    Bug(
+        "net-told-late",
+        "src/runtime/remote.c",
+        "a node hears of a member before the net does, which drops what the node has for it",
+        "`runtime_set_member()` tells the net last",
+        "    net_stream_set_peer(runtime->net, member);",
+        "    roster_join(runtime->roster, member->node, (uint32_t)member->incarnation);\n"
+        "    net_stream_set_peer(runtime->net, member);",
+        (MACHINES,),
+    ),
 ]

@@ -225,7 +225,8 @@ static void pass_on(struct node *node, const struct ticket *ticket)
     const uint32_t other = find_ticket(node, ticket->job, ticket->task);
     if (other != MAP_NONE) {
         struct ticket *known = ticket_at(node, other);
-        known->strange_count += ticket->strange_count; /* Neither has met as many as are allowed. */
+        const uint32_t met = (uint32_t)known->strange_count + ticket->strange_count;
+        known->strange_count = (uint8_t)min_u32(met, UINT8_MAX);
         known->ready_ns = min_i64(known->ready_ns, ticket->ready_ns);
     }
 }

@@ -367,28 +367,51 @@ static void a_refused_claim_goes_back_and_its_worker_counts_as_full(void **state
     lone_close(&lone);
 }
 
+/* Fire timers of the home until it has claimed the first job's task; how long that took. */
+static int64_t claimed_after_ns(struct lone *lone, struct message *claimed_out)
+{
+    const int64_t begun_ns = lone->now_ns;
+    while (lone_sent_count(lone, HOLDER, MESSAGE_CLAIM) == 0) {
+        assert_true(lone_timer(lone, TIMER_HOME));
+    }
+    *claimed_out = expect_claim(lone, first);
+    return lone->now_ns - begun_ns;
+}
+
+/*
+ * Offer the first job's task to a node that does not have its edition, as no other has: how often
+ * it is claimed before its home gives it up. With @again its holder offers it during each claim.
+ */
+static uint32_t claims_of_a_strange_edition(struct lone *lone, bool again)
+{
+    open_binding(lone);
+    lone_editions(lone, 5, 6);
+    show(lone, HOLDER, 1, /* gpu_free */ 1);
+    offer(lone, first);
+    struct message claimed = expect_claim(lone, first);
+    uint32_t count = 1;
+    for (uint64_t sequence = 2; sequence < 40; sequence++) {
+        if (again) {
+            offer(lone, first);
+        }
+        tell(lone, &claimed, MESSAGE_DECLINE, REASON_EDITION, sequence);
+        if (lone_sent(lone, HOLDER, MESSAGE_UNFIT) != NULL) {
+            break;
+        }
+        assert_int_equal(lone->pools.tickets.used, 1);
+        show(lone, HOLDER, sequence, /* gpu_free */ 1);
+        (void)claimed_after_ns(lone, &claimed);
+        count++;
+    }
+    return count;
+}
+
 /* Declined at once by its own node, it would be claimed there again, without end. */
 static void what_its_node_cannot_run_is_claimed_elsewhere(void **state)
 {
     (void)state;
     struct lone lone;
-    open_binding(&lone);
-    lone_editions(&lone, 5, 6);
-    show(&lone, HOLDER, 1, /* gpu_free */ 1);
-    offer(&lone, first);
-    struct message claimed = expect_claim(&lone, first);
-    uint32_t count = 1;
-    for (uint64_t sequence = 2; sequence < 20; sequence++) {
-        tell(&lone, &claimed, MESSAGE_DECLINE, REASON_EDITION, sequence);
-        if (lone_sent(&lone, HOLDER, MESSAGE_UNFIT) != NULL) {
-            break;
-        }
-        show(&lone, HOLDER, sequence, /* gpu_free */ 1);
-        assert_true(lone_timer(&lone, TIMER_HOME));
-        claimed = expect_claim(&lone, first);
-        count++;
-    }
-    assert_int_equal(count, 8); /* Nobody seems to have that edition. */
+    assert_int_equal(claims_of_a_strange_edition(&lone, /* again */ false), 8);
     assert_int_equal(lone_sent(&lone, HOLDER, MESSAGE_UNFIT)->reason, REASON_EDITION);
     assert_int_equal(lone.pools.tickets.used, 0);
     lone_close(&lone);
@@ -435,27 +458,7 @@ static void an_offer_during_a_claim_does_not_begin_the_count_again(void **state)
 {
     (void)state;
     struct lone lone;
-    open_binding(&lone);
-    lone_editions(&lone, 5, 6);
-    show(&lone, HOLDER, 1, /* gpu_free */ 1);
-    offer(&lone, first);
-    struct message claimed = expect_claim(&lone, first);
-    uint32_t count = 1;
-    for (uint64_t sequence = 2; sequence < 40; sequence++) {
-        offer(&lone, first);
-        tell(&lone, &claimed, MESSAGE_DECLINE, REASON_EDITION, sequence);
-        if (lone_sent(&lone, HOLDER, MESSAGE_UNFIT) != NULL) {
-            break;
-        }
-        assert_int_equal(lone.pools.tickets.used, 1);
-        show(&lone, HOLDER, sequence, /* gpu_free */ 1);
-        while (lone_sent_count(&lone, HOLDER, MESSAGE_CLAIM) == 0) {
-            assert_true(lone_timer(&lone, TIMER_HOME));
-        }
-        claimed = expect_claim(&lone, first);
-        count++;
-    }
-    assert_int_equal(count, 8);
+    assert_int_equal(claims_of_a_strange_edition(&lone, /* again */ true), 8);
     lone_close(&lone);
 }
 
@@ -466,17 +469,6 @@ static void nothing_fits(
     (void)input;
     (void)queue;
     (void)answer_out;
-}
-
-/* Fire timers of the home until it has claimed the first job's task; how long that took. */
-static int64_t claimed_after_ns(struct lone *lone, struct message *claimed_out)
-{
-    const int64_t begun_ns = lone->now_ns;
-    while (lone_sent_count(lone, HOLDER, MESSAGE_CLAIM) == 0) {
-        assert_true(lone_timer(lone, TIMER_HOME));
-    }
-    *claimed_out = expect_claim(lone, first);
-    return lone->now_ns - begun_ns;
 }
 
 /* It has starved before, and starves on. */
