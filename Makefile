@@ -48,7 +48,7 @@ build: setup build/release/build.ninja ## build the release; the program is buil
 
 demo: build ## serve real workflows on this machine (DEMO_SECONDS to end by itself)
 	@tools/demo_repository.py build/release build/demo
-	build/weft serve build/demo $(DEMO_OPTIONS)
+	build/weft serve build/demo $(DEMO_OPTIONS) # DEMO_HTTP, DEMO_METRICS, DEMO_RATE and DEMO_SECONDS set these
 
 # All are configured at once: that uses one processor each.
 test: setup ## build with all compilers and sanitizers, run every test

@@ -29,7 +29,7 @@ static void on_model(
 {
     (void)is_measured;
     struct progress *progress = context;
-    progress->label = name;
+    progress->item = name;
     progress_show(progress, index, count);
 }
 
@@ -180,7 +180,7 @@ static int measure(
     if (nursery_start(&nursery, repository, &machine, &error) != WEFT_OK) {
         return command_fail(command, &error, COMMAND_FAILED);
     }
-    progress_start(&progress, "");
+    progress_start(&progress, "measuring");
     interrupt_catch();
     const enum weft_status status =
         measure_repository(repository, &machine, &request, &measured, &error);

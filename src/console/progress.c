@@ -37,10 +37,10 @@ void progress_start(struct progress *progress, const char *label)
 }
 
 /* As long as the line still fits: one that wraps is not drawn over. */
-static int bar_cells(const char *label)
+static int bar_cells(size_t label_columns)
 {
     const uint32_t columns = style_columns(stderr);
-    const uint32_t others = OTHER_COLUMNS + (uint32_t)strlen(label);
+    const uint32_t others = OTHER_COLUMNS + (uint32_t)label_columns;
     if (columns >= others + BAR_CELLS) {
         return BAR_CELLS;
     }
@@ -50,12 +50,15 @@ static int bar_cells(const char *label)
 static void draw(const struct progress *progress, double part, double passed_s)
 {
     char bar[BAR_CELLS + 1];
-    const int cells = bar_cells(progress->label);
+    const char *item = progress->item == NULL ? "" : progress->item;
+    const char *gap = progress->item == NULL ? "" : " ";
+    const int cells = bar_cells(strlen(progress->label) + strlen(gap) + strlen(item));
     for (int i = 0; i < cells; i++) {
         bar[i] = i < (int)(part * cells) ? '#' : '.';
     }
     bar[cells] = '\0';
-    (void)fprintf(stderr, "\r\033[K%s [%s] %3.0f %%", progress->label, bar, 100 * part);
+    (void)fprintf(
+        stderr, "\r\033[K%s%s%s [%s] %3.0f %%", progress->label, gap, item, bar, 100 * part);
     if (part > 0.01) {
         (void)fprintf(stderr, "  %.0f s left", passed_s / part * (1 - part));
     }

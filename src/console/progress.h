@@ -11,7 +11,8 @@
 #include <stdint.h>
 
 struct progress {
-    const char *label; /* Borrowed. */
+    const char *label; /* What is done. Borrowed. */
+    const char *item;  /* To what, shown behind that. NULL: to everything. Borrowed. */
     bool is_watched;
     bool is_drawn;
     int64_t started_ns;

@@ -18,7 +18,8 @@ static void on_model(
         log_number("of", count),
     };
     if (!notes->is_silent) {
-        notes->progress.label = name;
+        notes->progress.label = "measuring";
+        notes->progress.item = name;
         progress_show(&notes->progress, index, count);
     }
     if (is_measured && !notes->progress.is_watched) {
@@ -97,7 +98,8 @@ void local_notes_read(void *context, const char *name, uint32_t index, uint32_t 
     struct local_notes *notes = context;
     const struct log_field fields[] = {log_number("of", count)};
     if (!notes->is_silent) {
-        notes->progress.label = name;
+        notes->progress.label = "reading";
+        notes->progress.item = name;
         progress_show(&notes->progress, index, count);
     }
     if (index == 0 && !notes->progress.is_watched) {

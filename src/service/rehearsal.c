@@ -98,7 +98,7 @@ static void send_next(struct rehearsal *rehearsal)
         .context = rehearsal,
     };
     if (!rehearsal->is_silent) {
-        rehearsal->progress.label = catalogue->workflows[workflow]->name;
+        rehearsal->progress.item = catalogue->workflows[workflow]->name;
         progress_show(&rehearsal->progress, rehearsal->done, rehearsal->total);
     }
     if (rehearsal->index == 0 && !rehearsal->progress.is_watched) {
@@ -162,7 +162,7 @@ enum weft_status rehearsal_run(
     for (uint32_t i = 0; i < scenario->catalogue->workflow_count; i++) {
         rehearsal.total += count_of(&rehearsal, i);
     }
-    progress_start(&rehearsal.progress, "");
+    progress_start(&rehearsal.progress, "rehearsing");
     send_next(&rehearsal);
     runtime_run(rehearsal.runtime);
     progress_clear(&rehearsal.progress);

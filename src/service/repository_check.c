@@ -34,7 +34,7 @@ static void on_model(
 {
     struct checking *checking = context;
     (void)is_measured;
-    checking->progress.label = name;
+    checking->progress.item = name;
     progress_show(&checking->progress, index, count);
 }
 
@@ -54,7 +54,7 @@ static enum weft_status look(struct checking *checking, struct weft_error *error
     if (status != WEFT_OK) {
         return status;
     }
-    progress_start(&checking->progress, "");
+    progress_start(&checking->progress, "checking");
     status = measure_repository(
         checking->repository, &machine, &request, &checking->checked->measured, error);
     progress_clear(&checking->progress);

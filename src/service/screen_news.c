@@ -117,7 +117,8 @@ static void draw_event(
         frame, "%6.1f %s %s on w%" PRIu32, screen_seconds(event->at_ns), verbs[event->change],
         screen->catalogue->models[event->model], event->worker);
     if (event->change == WATCH_LOADED) {
-        frame_put(frame, " in %.2f s", screen_seconds(event->took_ns));
+        const double ms = (double)event->took_ns / 1e6; /* A mapped model takes a few. */
+        frame_put(frame, ms < 10 ? " in %.1f ms" : " in %.2f s", ms < 10 ? ms : ms / 1000);
     }
     if (event->reason == REASON_ROOM) {
         frame_put(frame, " (room for a model or a run)");

@@ -7,6 +7,7 @@ src/service/local_index.c
 import json
 import os
 import pathlib
+import pty
 import signal
 import subprocess
 import tempfile
@@ -71,6 +72,20 @@ class Models(unittest.TestCase):
         self.assertEqual(again["models"]["relu"], first["models"]["relu"])
         self.assertNotEqual(again["models"]["add"], first["models"]["add"])
         self.assertEqual(self.weft("check", str(self.folder)).returncode, 0)
+
+    def test_a_terminal_shows_what_is_done_to_which_model(self):
+        for i in range(4):
+            self.put(f"m{i}/1/model.onnx", onnx_models.layers(64, 2, seed=i))
+        terminal, end = pty.openpty()
+        process = subprocess.Popen(
+            [WEFT, "profile", str(self.folder)], stdout=subprocess.DEVNULL, stderr=end,
+            env=dict(os.environ, WEFT_ONNXRUNTIME=str(LIBRARY), WEFT_CACHE=str(self.cache)),
+        )  # fmt: skip
+        self.assertEqual(process.wait(timeout=100), 0)
+        shown = os.read(terminal, 100000)
+        os.close(end)
+        os.close(terminal)
+        self.assertRegex(shown, rb"\x1b\[Kmeasuring relu \[[#.]{30}\] +\d+ %")
 
     def test_what_cannot_be_measured_is_said_and_the_rest_is(self):
         self.put("broken/1/model.onnx", b"no model")
