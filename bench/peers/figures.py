@@ -31,6 +31,18 @@ def summarise(answers, cpu_s, deadline_ms):
     return found
 
 
+def goodput(answers, deadline_ms, seconds):
+    """Answers in time per second, while requests came for @seconds.
+
+    Not counted are the first moments, as long as a deadline, when queues were not yet what they
+    become, and what is left in them at the end, when nothing new comes any more.
+    """
+    first_s = deadline_ms / 1000
+    ends = [one.due_s + one.latency_s for one in answers
+            if one.status == 200 and 1000 * one.latency_s <= deadline_ms]  # fmt: skip
+    return sum(first_s <= end_s < seconds for end_s in ends) / (seconds - first_s)
+
+
 def summarise_closed(closed, cpu_s):
     good = max(closed.requests - closed.bad, 0)
     return {

@@ -232,22 +232,35 @@ def closed_loop(port, request, connections, seconds):
     return Closed(int(requests), int(micros) / 1e6, int(bad), float(mean), float(p50), float(p99))
 
 
-async def saturated(port, requests, clients, seconds):
-    connections, start, done = Connections(port), time.perf_counter(), 0
-    encoded = [encode(port, request) for request in requests]
+async def answer_times(port, requests, clients, ramp_s, seconds):
+    """When good answers came to @clients that never rest, counted from when the last had begun.
+
+    They begin one after another, or they would all be answered, and ask again, at the same time.
+    They end @seconds after that. Last comes when all was answered.
+    """
+    connections, start = Connections(port), time.perf_counter() + ramp_s
+    encoded, times = [encode(port, request) for request in requests], []
 
     async def client(number):
-        nonlocal done
+        await asyncio.sleep(ramp_s * number / clients)
         while time.perf_counter() < start + seconds:
             number += clients
             status, _ = await connections.ask(encoded[number % len(encoded)])
-            done += status == 200
+            if status == 200:
+                times.append(time.perf_counter() - start)
 
     await asyncio.gather(*[client(number) for number in range(clients)])
     connections.close()
-    return done / (time.perf_counter() - start)
+    return times, time.perf_counter() - start
 
 
 def saturate(port, requests, clients, seconds):
     """Answers per second to @clients that ask for @requests in turn, without a rest."""
-    return run(saturated(port, requests, clients, seconds))
+    times, end_s = run(answer_times(port, requests, clients, 0.0, seconds))
+    return len(times) / end_s
+
+
+def sustain(port, requests, clients, ramp_s, seconds):
+    """The same while all of them ask: for @seconds, after @ramp_s in which they begin."""
+    times, _ = run(answer_times(port, requests, clients, ramp_s, seconds))
+    return sum(0 <= at_s < seconds for at_s in times) / seconds

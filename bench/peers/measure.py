@@ -2,6 +2,7 @@
 
 import re
 import signal
+import statistics
 import sys
 import urllib.request
 
@@ -14,8 +15,11 @@ import processes
 from install import Missing
 from servers import Server
 
-SATURATE_CLIENTS = 4
+WARM_CLIENTS = 4
+CAPACITY_CLIENTS = 16  # So many that there is always work in the queues of two processors.
+CAPACITY_SLICES = 3  # The last of them say what loads are parts of.
 TRIES = 5
+RAMP_S = 0.5  # In which these clients begin.
 PATIENCE_S = 60.0  # Of clients without a deadline.
 SLICE_MAX_S = 40.0  # Of those that are to have many requests.
 
@@ -61,7 +65,13 @@ class Run:
         self.place, self.group, self.options = place, group, options
         self.servers, self.requests, self.rehearsed, self.missing = [], {}, {}, {}
         self.asked = []  # Slices without a prediction: row, arm, place, arrivals.
-        self.capacity = None
+        self.sustained = []  # Answers per second, slice by slice.
+
+    @property
+    def capacity(self):
+        """What loads are parts of."""
+        given = self.options.capacity.get(self.group.name)
+        return given or statistics.median(self.sustained[-CAPACITY_SLICES:])
 
     def log(self, arm):
         folder = self.place.folder / "log"
@@ -103,6 +113,10 @@ class Run:
                 else:
                     say(f"{self.group.name}: {arm.label}: {error}")
                     self.missing[arm.label] = str(error)
+            if self.servers:
+                self.sustain()
+        while self.servers and self.needs_capacity and len(self.sustained) < CAPACITY_SLICES:
+            self.sustain()
 
     def warm(self, server):
         """Each model by itself, so that whoever may run it has met it, and then all requests."""
@@ -110,22 +124,29 @@ class Run:
         seconds = self.options.warm_seconds
         models = kinds if server.arm.work in ("all", "four") else []  # Samples share theirs.
         for kind in models:
-            load.saturate(server.port, [kind], SATURATE_CLIENTS, seconds / len(kinds))
-        load.saturate(server.port, kinds, SATURATE_CLIENTS, seconds)
+            load.saturate(server.port, [kind], WARM_CLIENTS, seconds / len(kinds))
+        load.saturate(server.port, kinds, WARM_CLIENTS, seconds)
         server.tree.settle()
 
-    def find_capacity(self):
-        """What the first server answers per second, if a few clients never let it rest."""
+    @property
+    def needs_capacity(self):
+        return self.group.cases[0].load > 0 and self.group.name not in self.options.capacity
+
+    def sustain(self):
+        """Once more what the first server answers per second if its queues are never empty."""
+        if not self.needs_capacity:
+            return
         server = self.servers[0]
-        server.tree.resume()
-        seconds = self.options.saturate_seconds
         kinds = list(self.requests[server.arm].patient().values())
-        self.capacity = load.saturate(server.port, kinds, SATURATE_CLIENTS, seconds)
-        server.tree.settle()
+        server.tree.resume()
+        rate = load.sustain(
+            server.port, kinds, CAPACITY_CLIENTS, RAMP_S, self.options.saturate_seconds
+        )
         server.tree.pause()
-        if self.capacity == 0:
+        if rate == 0:
             raise Missing(f"{server.arm.label} answered nothing when asked without a rest")
-        say(f"{self.group.name}: capacity {self.capacity:.1f}/s")
+        self.sustained.append(rate)
+        say(f"{self.group.name}: {server.arm.label} sustains {rate:.1f}/s")
 
     def closed(self, server, case):
         request = groups.closed_request(server.arm, case)
@@ -139,7 +160,7 @@ class Run:
         arm, group = server.arm, self.group
         rate, seed = case.load * self.capacity, 1000 * cycle + round(100 * case.load)
         enough_s = min(self.options.requests / rate, SLICE_MAX_S)
-        seconds = max(self.options.open_seconds, enough_s)
+        seconds = max(self.options.open_seconds, enough_s, 2 * group.deadline_ms / 1000)
         times = load.arrivals(rate, seconds, seed)
         requests = self.requests[arm]
         names = requests.names(len(times), seed)
@@ -151,9 +172,10 @@ class Run:
             answers = load.open_loop(server.port, times, asked, patience_s)
             server.tree.settle()
         found = figures.summarise(answers, meter.cpu_s, group.deadline_ms)
-        found["rate"] = rate
+        found |= {"rate": rate, "capacity": self.capacity}
         if group.deadline_ms:
-            found["goodput"] = found["in_time_share"] * len(times) / seconds / self.capacity
+            in_time = figures.goodput(answers, group.deadline_ms, seconds)
+            found["goodput"] = in_time / self.capacity
         found |= cache_figures(counters, cache_counters(server), names)
         if arm in self.rehearsed:
             asked = [predict.simple_of(requests, name) for name in names]
@@ -209,6 +231,7 @@ class Run:
                     say(describe(row))
                     row["is_alone"] = is_alone
                     yield row
+        self.sustain()  # Not just before a slice: only this server would be warm then.
         self.predict()
 
     def give_up(self, server, error):

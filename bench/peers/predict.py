@@ -24,6 +24,7 @@ import typing
 
 import content
 import figures
+import groups
 import load
 import processes
 import servers
@@ -290,6 +291,7 @@ class Rehearsed:
         self.requests, self.lengths = requests, lengths
         self.seen = works.Trace([], alone.served["workers"], runs_of(server.arm))
         self.read, self.parts = 0, []
+        self.slices, self.slice_began = [], None  # Of what was asked for, by number.
         self.rehearsal = rehearse_calmly(server, server.arm, requests, lengths)
         self.begin()
 
@@ -323,6 +325,8 @@ class Rehearsed:
     def again(self):
         """A moment after a slice, at one of the same rates."""
         self.catch_up()
+        if self.slice_began is not None:
+            self.slices.append(range(self.slice_began, len(self.seen.asked_ns)))
         number = len(self.parts)
         rate = REHEARSAL_PARTS[number % len(REHEARSAL_PARTS)] * self.rehearsal.capacity
         seconds = max(self.lengths.again, min(AGAIN_REQUESTS / max(rate, 0.1), AGAIN_MOST_S))
@@ -343,17 +347,22 @@ class Rehearsed:
         return [factor for number in nearest(paces, place) for factor in paces[number]]
 
     def past(self, deadline_ms):
-        """What the server was asked for, at its times but for long rests, and the lateness of that.
+        """What the server was asked for until now, when a slice begins, and how careful it is.
 
-        Only admission remembers it.
+        At its times, but for long rests, and with the deadlines that requests had: those of slices,
+        or of clients that are patient. Only admission remembers it.
         """
         if not deadline_ms:
-            return [], 0.0
+            return [], works.Care()
         self.catch_up()
+        self.slice_began = len(self.seen.asked_ns)
         name, times = simple(self.server.arm.work), sorted(self.seen.asked_ns)
         gaps = [min((now - last) / 1e9, REST_S) for last, now in zip(times[:1] + times, times)]
-        asked = [(at_s, name) for at_s in itertools.accumulate(gaps)]
-        return asked, self.seen.lateness.left()
+        deadlines = [groups.PATIENT_MS] * len(times)
+        for numbers in self.slices:
+            deadlines[numbers.start:numbers.stop] = [deadline_ms] * len(numbers)
+        asked = [(at_s, name, ms) for at_s, ms in zip(itertools.accumulate(gaps), deadlines)]
+        return asked, self.seen.admission.care()
 
     def tell_apart(self, measured, device):
         """The work of each sample, and the pace; @measured then has the rest."""
@@ -402,13 +411,13 @@ class Arrivals(typing.NamedTuple):
     times: list  # In seconds.
     names: list  # Of workflows.
     items: int  # Of each.
-    before: list = []  # When, in seconds, and what the server was asked for until then.
-    lateness: float = 0.0  # Of that.
+    before: list = []  # When, in seconds, for what, and with which deadline it was asked before.
+    care: works.Care = works.Care()  # By then.
 
 
 class Simulated(typing.NamedTuple):
     latencies_ms: list  # Of the jobs that were answered, as clients see them.
-    lateness: float  # Before them.
+    care: works.Care  # Before them.
 
 
 def simulate(place, model, seed, since_s):
@@ -419,35 +428,35 @@ def simulate(place, model, seed, since_s):
     done = subprocess.run(command, capture_output=True, text=True, timeout=SIM_S)
     if done.returncode != 0:
         raise servers.Missing(servers.install.last_line(done.stderr))
-    chance, lateness = random.Random(seed), works.Lateness()
+    chance, admission = random.Random(seed), works.Admission()
     lines = trace.read_text(encoding="utf-8").splitlines()
     trace.unlink()
     for line in lines:
-        if '"kind":"arrived"' in line or '"kind":"answered"' in line:
+        if any(f'"kind":"{kind}"' in line for kind in ("arrived", "answered", "refused")):
             record = json.loads(line)
             if record["at_ns"] >= 1e9 * since_s:
                 break
-            lateness.add(record)
+            admission.add(record)
     records = [one for one in answered(lines)
                if one["at_ns"] - one["latency_ns"] >= 1e9 * since_s]  # fmt: skip
     latencies_ms = [one["latency_ns"] / 1e6 + chance.choice(model.outside_ms) for one in records]
-    return Simulated(latencies_ms, lateness.left())
+    return Simulated(latencies_ms, admission.care())
 
 
 def predict(place, model, arrivals, deadline_ms):
     """Mean and p99 that the simulator gives for @arrivals: medians over some seeds.
 
     With deadlines all comes first that the server was asked for: admission learns of it. Whether
-    any of that was late is chance, so of more seeds those count that are then most like the server.
+    any of that was late is chance, so of more seeds those count in which admission then is most
+    like that of the server: in how many jobs it has when it refuses others.
     """
-    warm = arrivals.before if deadline_ms else model.warm
+    warm = arrivals.before if deadline_ms else [(at_s, name, 0) for at_s, name in model.warm]
     start_s = warm[-1][0] + 2 * REST_S
-    asked = warm + [(start_s + at, name) for at, name in zip(arrivals.times, arrivals.names)]
-    rows = [f"{1000 * at:.6f},{name},{arrivals.items}" for at, name in asked]
-    (model.folder / "trace.csv").write_text("\n".join(["t_ms,workflow,items", *rows, ""]), "ascii")
-    described = {"kind": "trace", "trace": "trace.csv"}
-    if deadline_ms:
-        described["deadline"] = f"{deadline_ms}ms"
+    times_s = [start_s + at_s for at_s in arrivals.times]
+    asked = warm + [(at_s, name, deadline_ms) for at_s, name in zip(times_s, arrivals.names)]
+    rows = [{"at": f"{1000 * at_s:.6f}ms", "workflow": name, "items": arrivals.items}
+            | ({"deadline": f"{ms}ms"} if ms else {}) for at_s, name, ms in asked]  # fmt: skip
+    described = {"kind": "list", "list": rows}
     path = model.folder / "scenario.json"
     path.write_text(json.dumps({**model.scenario, "arrivals": described}, indent=1), "utf-8")
     try:
@@ -456,7 +465,7 @@ def predict(place, model, arrivals, deadline_ms):
             found = [*pool.map(lambda seed: simulate(place, model, seed, start_s - REST_S), seeds)]
     except servers.Missing as error:
         return {"prediction": str(error)}
-    found.sort(key=lambda one: abs(one.lateness - arrivals.lateness))
+    found.sort(key=lambda one: one.care.unlike(arrivals.care))
     runs = [one.latencies_ms for one in found[:model.seeds] if one.latencies_ms]
     if not runs:
         return {"prediction": "no job was answered"}

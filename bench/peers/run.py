@@ -18,7 +18,7 @@ tables, and keeps every figure in build/peers/figures.json. Ctrl-C ends it and p
   --without NAME        not this one, as tables name it, such as 'Triton, limited'; may be repeated
   --triton-backends DIR folder with Triton's ONNX back end, DIR/onnxruntime; without it Triton
                         serves models by ONNX Runtime in its Python back end, and tables say so
-  --add                 add cycles to those of figures.json, at the same rates
+  --add                 add cycles to those of figures.json
   --capacity G=RATE     requests per second that loads of group G are parts of, instead of measuring
   --write               write docs/studies/peers.md
   --tables FILE         only print the tables of an earlier run's figures
@@ -82,7 +82,7 @@ def parse(arguments):
     options.lengths = predict.QUICK if options.quick else predict.FULL
     options.closed_seconds = 1 if options.quick else options.closed_seconds
     options.open_seconds = 2 if options.quick else options.seconds
-    options.saturate_seconds = min(8, 2 * options.open_seconds)
+    options.saturate_seconds = 1 if options.quick else 3
     options.warm_seconds = 1 if options.quick else 3
     return options
 
@@ -180,17 +180,12 @@ class Study:
 
 def run_group(place, group, options, study):
     run = measure.Run(place, group, options)
-    capacity = study.found["capacity"]
+    run.sustained = study.found["capacity"].setdefault(group.name, [])
     try:
         run.start(group.arms)
         study.found["missing"][group.name] = run.missing
         if not run.servers:
             return
-        if group.cases[0].load:
-            run.capacity = options.capacity.get(group.name) or capacity.get(group.name)
-            if run.capacity is None:
-                run.find_capacity()
-            capacity[group.name] = run.capacity
         first = max(study.cycles(group), default=-1) + 1
         alone = first + options.cycles
         for number in range(first, alone + options.more):

@@ -81,7 +81,7 @@ def case_table(group, case, rows, missing):
 
 def rate_of(group, case, rows):
     rates = [row["rate"] for row in rows if row["case"] == case.name and "rate" in row]
-    return f", {rates[0]:.3g} requests/s" if rates and case.load else ""
+    return f", {figures.median(rates)} requests/s" if rates and case.load else ""
 
 
 def best_hits_line(rows):
@@ -202,9 +202,14 @@ HOW = (
     "what a quiet machine shows. A ratio is taken within a cycle, the server's "
     "figure over Weft's, and shown as its median with the smallest and largest in brackets. For "
     "times, above 1 means that Weft is better; for requests/s and goodput, below 1. CPU is the "
-    "processor time of the whole process tree per answer. Capacity is what Weft answers to four "
-    "clients that never rest, just before the first cycle. All answers were compared and are "
-    "equal, to a thousandth.",
+    "processor time of the whole process tree per answer. All answers were compared and are equal, "
+    "to a thousandth.",
+    "Capacity is what Weft sustains: answers per second to 16 clients that ask again as soon as "
+    "they are answered, so that there is always work in its queues, for 3 s after the last of them "
+    "has begun. That is measured after each server of the group was started and after each cycle, "
+    "and loads of a cycle are parts of the median of the last three. Goodput is answers in time "
+    "per second in the middle of a slice: from one deadline after it began, when queues are what "
+    "they become, to its end, when no more requests come.",
 )
 
 

@@ -31,6 +31,7 @@ PACE_RUNS = 4
 LATE = ("deadline exceeded", "cancelled")  # Why jobs with a deadline end without an answer.
 LATE_S = 1.0
 FADE_JOBS = 512  # As admission forgets.
+FEW_REFUSALS = 16  # That a mean is taken of, the last ones.
 
 
 class Run(typing.NamedTuple):
@@ -74,25 +75,46 @@ class Busy:
                 (self.crowded_ns - begun[2]) / took_ns)  # fmt: skip
 
 
-class Lateness:
-    """How much reason admission has had to be careful: by jobs that were late, until they fade.
+class Care(typing.NamedTuple):
+    """How careful admission has become."""
 
-    Those of one moment count as one, because admission learns of them but once.
+    lateness: float = 0.0  # How much reason it has had: jobs that were late, until they fade.
+    open: typing.Optional[float] = None  # Jobs that it had when it refused others, of late.
+
+    def unlike(self, other):
+        """What to sort by, if those are to come first that are like @other."""
+        apart = 0.0
+        if other.open is not None:
+            apart = math.inf if self.open is None else abs(self.open - other.open)
+        return apart, abs(self.lateness - other.lateness)
+
+
+class Admission:
+    """What a trace shows of admission.
+
+    Jobs that were late at one moment count as one, because it learns of them but once.
     """
 
     def __init__(self):
         self.arrived, self.late = 0, []  # When each was late, and how many had arrived by then.
+        self.jobs, self.refusing = 0, None  # Open ones: now, and when others were refused.
 
     def add(self, record):
         if record["kind"] == "arrived":
             self.arrived += 1
-        elif record["kind"] == "answered" and record.get("reason") in LATE:
+            self.jobs += 1
+        elif record["kind"] == "refused":
+            before = self.jobs if self.refusing is None else self.refusing
+            self.refusing = before + (self.jobs - before) / FEW_REFUSALS
+        elif record["kind"] == "answered":
+            self.jobs -= 1
             last_ns = self.late[-1][0] if self.late else -math.inf
-            if record["at_ns"] > last_ns + 1e9 * LATE_S:
+            if record.get("reason") in LATE and record["at_ns"] > last_ns + 1e9 * LATE_S:
                 self.late.append((record["at_ns"], self.arrived))
 
-    def left(self):
-        return sum(math.exp((arrived - self.arrived) / FADE_JOBS) for _, arrived in self.late)
+    def care(self):
+        left = sum(math.exp((arrived - self.arrived) / FADE_JOBS) for _, arrived in self.late)
+        return Care(left, self.refusing)
 
 
 class Trace:
@@ -103,7 +125,7 @@ class Trace:
         self.jobs, self.arrived_ns = {}, []  # Runs of each job, in the order of arrival.
         self.loads = []  # When each ended, its model, and its milliseconds.
         self.begun, self.fresh = {}, set()
-        self.lateness, self.asked_ns = Lateness(), []  # When jobs arrived or were refused.
+        self.admission, self.asked_ns = Admission(), []  # When jobs arrived or were refused.
         self.take(lines)
 
     def take(self, lines):
@@ -113,7 +135,7 @@ class Trace:
 
     def add(self, record):
         kind, at_ns, worker = record["kind"], record["at_ns"], record.get("worker")
-        self.lateness.add(record)
+        self.admission.add(record)
         if kind in ("arrived", "refused"):
             self.asked_ns.append(at_ns)
         if kind == "arrived":
@@ -389,11 +411,21 @@ def by_task(jobs, names):
     return found
 
 
+def mend_handoff(curve, samples):
+    """A hand-off is a part of every run, so none takes longer than the shortest of them.
+
+    A profile of few runs knows that of the first, which may be as long as a process takes to start.
+    """
+    shortest_ms = min(run.ms for runs in samples.values() for run in runs)
+    curve["handoff_ms"] = min(curve.get("handoff_ms", 0), shortest_ms)
+
+
 def tell_apart(jobs, names, curves):
     """The work of each sample by task, and the pace; @curves, by task, then have what is left."""
     works, left = {name: {} for name in names}, {}
     tasks = by_task(jobs, names)
     for task, samples in tasks.items():
+        mend_handoff(curves[task], samples)
         add_points(curves[task], samples)
     later = {task: {name: [run for run in runs if not run.is_first] for name, runs in some.items()}
              for task, some in tasks.items()}  # fmt: skip

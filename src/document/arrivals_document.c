@@ -107,6 +107,8 @@ const struct field arrivals_list_fields[] = {
      .help = "what it asks for"},
     {"items", FIELD_COUNT(struct entry, arrival.items), .range = &reader_items, .fallback = "1",
      .help = "how many items it has"},
+    {"deadline", FIELD_DURATION(struct entry, arrival.deadline_ns), .range = &span_range,
+     .help = "the deadline that its client names", .left_out = "that of all arrivals"},
     {0},
 };
 

@@ -50,8 +50,9 @@ static struct fault *fault_at(struct scenario *scenario, uint32_t index)
 static bool plain_items(struct scenario *scenario, uint32_t index)
 {
     struct arrival *arrival = arrival_at(scenario, index);
-    const bool is_changed = arrival->items != 1;
+    const bool is_changed = arrival->items != 1 || arrival->deadline_ns != 0;
     arrival->items = 1;
+    arrival->deadline_ns = 0;
     return is_changed;
 }
 

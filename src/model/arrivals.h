@@ -28,7 +28,7 @@ enum arrivals_kind {
 
 enum {
     ARRIVALS_SHAPE_POINTS_MAX = 96, /* A quarter of an hour each, for a day. */
-    ARRIVALS_ROWS_MAX = 16000000,   /* Of a list or trace: 256 MB. */
+    ARRIVALS_ROWS_MAX = 16000000,   /* Of a list or trace: 384 MB. */
 
     /* Bursts that may pass without a request, on average; beyond, drawing one is slow. */
     ARRIVALS_IDLE_BURSTS_MAX = 1000,
@@ -40,6 +40,7 @@ struct arrival {
     int64_t at_ns;
     uint32_t workflow;
     uint32_t items;
+    int64_t deadline_ns; /* As that of all arrivals, for this one. 0: it has that. */
 };
 
 /* Of ARRIVALS_BURST and ARRIVALS_MMPP: calm at first, a burst at the end of each period. */
@@ -104,6 +105,13 @@ struct arrival_stream {
 void arrival_stream_init(
     struct arrival_stream *stream, const struct arrivals *arrivals,
     const struct catalogue *catalogue, uint64_t seed);
+
+/* The deadline that the client of @arrival names; 0: none. */
+static inline int64_t arrival_deadline_ns(
+    const struct arrivals *arrivals, const struct arrival *arrival)
+{
+    return arrival->deadline_ns > 0 ? arrival->deadline_ns : arrivals->deadline_ns;
+}
 
 /* The next arrival, never before the last one. False when a list, or time itself, has ended. */
 bool arrival_stream_next(struct arrival_stream *stream, struct arrival *arrival_out);

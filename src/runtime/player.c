@@ -119,7 +119,7 @@ static void play(void *context)
     const struct runtime_request request = {
         .workflow = arrival.workflow,
         .items = arrival.items,
-        .slo_ns = options->arrivals->deadline_ns,
+        .slo_ns = arrival_deadline_ns(options->arrivals, &arrival),
         .inputs = make_inputs(options, &arrival, &played->number),
         .key = key_of(player),
         .inputs_hash = key_of(player).words[0],

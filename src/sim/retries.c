@@ -29,6 +29,7 @@ void retries_begin(struct sim *sim, uint32_t slot, const struct arrival *arrival
     struct keyed_client *keyed = keyed_at(sim, slot);
     keyed->retry_ns = 0;
     keyed->items = arrival->items;
+    keyed->deadline_ns = arrival->deadline_ns;
     keyed->deputy = NODE_NONE;
     keyed->has_asked = false;
     keyed->is_again = false;
@@ -175,7 +176,11 @@ void retries_again(struct sim *sim, uint32_t slot, uint32_t wanted)
         retries_leave(sim, slot, node, sim->nodes[node].stopped_until_ns - sim->now_ns);
         return;
     }
-    const struct arrival arrival = {.workflow = keyed->client.workflow, .items = keyed->items};
+    const struct arrival arrival = {
+        .workflow = keyed->client.workflow,
+        .items = keyed->items,
+        .deadline_ns = keyed->deadline_ns,
+    };
     keyed->retry_ns = 0;
     keyed->has_asked = true;
     keyed->keeper = keyed->is_again ? find_keeper(sim, slot) : NODE_NONE;

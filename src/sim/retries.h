@@ -9,7 +9,8 @@
 /* A client with a key. */
 struct keyed_client {
     struct client client;
-    int64_t retry_ns; /* When it asks again; 0: it is with a node. */
+    int64_t retry_ns;    /* When it asks again; 0: it is with a node. */
+    int64_t deadline_ns; /* That it names. */
     uint32_t items;
     uint32_t deputy; /* Of its owner, as that has said; NODE_NONE: none, or not known. */
     uint32_t deputy_incarnation;

@@ -267,7 +267,7 @@ void sim_ask(struct sim *sim, uint32_t slot, uint32_t node, const struct arrival
         .client = slot,
         .workflow = arrival->workflow,
         .items = arrival->items,
-        .slo_ns = sim->options.arrivals->deadline_ns,
+        .slo_ns = arrival_deadline_ns(sim->options.arrivals, arrival),
         .inputs = sim_new_tensor(sim, node),
         .bytes = sim->options.catalogue->workflows[arrival->workflow]->input_bytes,
         .edition = editions_served(sim, node),

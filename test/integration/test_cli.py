@@ -314,6 +314,26 @@ class SimTest(Cli):
         self.assertLessEqual(run["latency_ms"]["max"], 300)
         self.assertEqual(run["slo_hung_up"], 0)  # It was not the clients who left.
 
+    def test_a_request_of_a_list_may_have_a_deadline_of_its_own(self):
+        rows = [{"at": "0s", "workflow": "chat"},
+                {"at": "1s", "workflow": "chat", "deadline": "60ms"},
+                {"at": "2s", "workflow": "chat", "deadline": "20ms"}]  # fmt: skip
+        scenario = {
+            "scenario": "own", "warmup": "0%", "arrivals": {"deadline": "30ms", "list": rows},
+            "cluster": {"machines": {
+                "count": 1, "device": {"kind": "t4", "memory": "8GB", "h2d": "10GB/s"}}},
+            "workflows": [{"workflow": "chat", "tasks": {"a": {"model": "small"}}}],
+            "profile": {"weft_profile": 1, "models": {
+                "small": {"load": "1MB", "devices": {"t4": {"ms": 50}}}}},
+        }  # fmt: skip
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "own.json"
+            path.write_text(json.dumps(scenario), encoding="utf-8")
+            found = [json.loads(self.good("sim", path, "--json")),
+                     json.loads(weft("serve", "--emulated", path, "--json").stdout)["served"]]
+        for run in found:
+            self.assertEqual((run["completed"], run["cancelled"]), (1, 2))
+
     def test_where_no_job_was_counted_there_is_no_figure(self):
         text = self.good("sim", DEMO, "--jobs", "1", "--warmup", "10%")
         for line in ("latency    -", "slow-down  -", "SLO        - met"):

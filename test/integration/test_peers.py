@@ -5,6 +5,7 @@ bench/peers/measure.py, bench/peers/predict.py, bench/peers/processes.py, bench/
 bench/peers/works.py
 """
 
+import asyncio
 import json
 import os
 import pathlib
@@ -108,6 +109,16 @@ class FiguresTest(unittest.TestCase):
         self.assertNotIn("mean_ms", figures.summarise([answer(1, 0)], 1.0, 0))
 
 
+    def test_goodput_is_that_of_the_middle_of_a_slice(self):
+        def ended(end_s, latency_s, status=200):
+            return load.Answer(end_s - latency_s, latency_s, status)
+
+        early, left = ended(0.9, 0.5), ended(4.1, 0.5)
+        late, refused = ended(3.0, 1.1), ended(3.0, 0.1, 503)
+        answers = [early, left, late, refused, ended(1.0, 0.9), ended(3.9, 1.0)]
+        self.assertAlmostEqual(figures.goodput(answers, 1000, 4.0), 2 / 3)
+
+
 class LoadTest(unittest.TestCase):
     def test_the_same_seed_gives_the_same_arrivals(self):
         times = load.arrivals(100, 5, 3)
@@ -115,6 +126,21 @@ class LoadTest(unittest.TestCase):
         self.assertNotEqual(times, load.arrivals(100, 5, 4))
         self.assertEqual(times, sorted(times))
         self.assertTrue(400 < len(times) < 600 and times[-1] < 5, len(times))
+
+    def test_what_is_sustained_is_counted_while_all_clients_ask(self):
+        begun = []
+
+        async def ask(_connections, _data):
+            begun.append(time.perf_counter())
+            await asyncio.sleep(0.12)
+            return 200, b""
+
+        requests = [load.Request("/", b"", {})]
+        with unittest.mock.patch.object(load.Connections, "ask", ask):
+            rate = load.sustain(0, requests, 4, 0.2, 0.6)
+        # Each of four is answered every 0.12 s: five times while all ask, and once or twice before.
+        self.assertTrue(28 <= rate <= 34, rate)
+        self.assertGreater(begun[3] - begun[0], 0.1)
 
     def test_answers_in_both_forms_are_read(self):
         plain = b'{"outputs":[{"name":"y","shape":[2,1],"datatype":"FP32","data":[[1],[2]]}]}'
@@ -380,6 +406,15 @@ class WarmingTest(unittest.TestCase):
             self.assertEqual(found, [one for number in expected for one in paces[number]])
 
 
+class HandoffTest(unittest.TestCase):
+    def test_a_hand_off_takes_no_longer_than_the_shortest_run(self):
+        curve = {"points": [{"items": 1, "ms": 1.0}], "handoff_ms": 49.0}  # Of a process's start.
+        runs = [works.Run("a", 1, 1, 2.0 + i % 3, 0.0, 0.0, at_s=0.01 * i) for i in range(90)]
+        works.tell_apart([[run] for run in runs], ["sample"] * 90, {"a": curve})
+        self.assertEqual(curve["handoff_ms"], 2.0)
+        self.assertAlmostEqual(curve["points"][0]["ms"] + curve["handoff_ms"], 3.0)
+
+
 class TurnsTest(unittest.TestCase):
     def test_weft_alone_gets_the_last_cycles(self):
         run = measure.Run(None, GROUP, None)
@@ -391,11 +426,61 @@ class TurnsTest(unittest.TestCase):
                     "others_cores": 0.0}  # fmt: skip
 
         with unittest.mock.patch.object(run, "slice", slice_of), \
-                unittest.mock.patch.object(run, "predict"):
+                unittest.mock.patch.object(run, "predict"), \
+                unittest.mock.patch.object(run, "sustain"):
             turns = [[one["arm"] for one in run.cycle(number, number > 1)] for number in (1, 2)]
             [last] = run.cycle(2, is_alone=True)
         self.assertEqual(turns, [["Triton", "Ray Serve", "Weft"], ["Weft"]])
         self.assertTrue(last["is_alone"])
+
+
+class CapacityTest(unittest.TestCase):
+    """What Weft sustains, found again and again."""
+
+    def setUp(self):
+        options = unittest.mock.Mock(capacity={}, saturate_seconds=3)
+        self.run_ = measure.Run(None, GROUP._replace(deadline_ms=9), options)
+        self.run_.requests = {arm: unittest.mock.Mock() for arm in GROUP.arms}
+        self.asked, self.rates = [], []
+
+    def sustain(self, port, kinds, clients, _ramp_s, seconds):
+        self.asked.append((port, kinds, clients, seconds))
+        return self.rates.pop(0)
+
+    def start_one(self, arm, _expected):
+        self.run_.servers.append(unittest.mock.Mock(arm=arm, port=arm.peer))
+        self.run_.requests[arm].patient.return_value = {"a": f"{arm.peer} waits"}
+
+    def start(self, arms, rates):
+        self.rates = rates
+        with unittest.mock.patch.object(load, "sustain", self.sustain), \
+                unittest.mock.patch.object(self.run_, "start_one", self.start_one):
+            self.run_.start(arms)
+
+    def test_it_is_measured_after_each_start_without_deadlines(self):
+        self.start(GROUP.arms, [7.0, 9.0, 8.0])
+        self.assertEqual(self.asked, [("weft", ["weft waits"], measure.CAPACITY_CLIENTS, 3)] * 3)
+        self.assertEqual(self.run_.capacity, 8.0)
+
+    def test_alone_it_is_measured_as_often(self):
+        self.start(GROUP.arms[:1], [1.0, 3.0, 2.0])
+        self.assertEqual((len(self.asked), self.run_.capacity), (3, 2.0))
+
+    def test_a_cycle_is_followed_by_one_more_and_the_last_three_count(self):
+        self.start(GROUP.arms, [7.0, 9.0, 8.0])
+        self.rates = [5.0]
+        with unittest.mock.patch.object(load, "sustain", self.sustain), \
+                unittest.mock.patch.object(self.run_, "slice", side_effect=measure.Missing("-")), \
+                unittest.mock.patch.object(self.run_, "give_up"):
+            self.assertEqual(list(self.run_.cycle(0)), [])
+        self.assertEqual((self.run_.sustained, self.run_.capacity), ([7.0, 9.0, 8.0, 5.0], 8.0))
+        self.run_.sustained.append(6.0)
+        self.assertEqual(self.run_.capacity, 6.0)
+
+    def test_a_capacity_that_is_given_is_not_measured(self):
+        self.run_.options.capacity = {"few": 4.0}
+        self.start(GROUP.arms, [])
+        self.assertEqual((self.asked, self.run_.capacity), ([], 4.0))
 
 
 class DeadlinesTest(unittest.TestCase):
@@ -424,22 +509,25 @@ class DeadlinesTest(unittest.TestCase):
         self.assertEqual(predict.on_average(by_sample), {"see": 1.5, "read": 0.75})
 
     def test_all_that_was_asked_comes_before_the_slice_in_question(self):
-        now = predict.Arrivals([0.5], ["now"], 1, [(0.0, "before"), (1.0, "before")])
+        now = predict.Arrivals([0.5], ["now"], 1, [(0.0, "before", 60), (1.0, "before", 9)])
         written = {}
         with tempfile.TemporaryDirectory() as folder:
             model = predict.Model({}, pathlib.Path(folder), [0.0], 1, [(1.0, "warm")])
 
             def simulate(_place, _model, _seed, since_s):
-                lines = (model.folder / "trace.csv").read_text("ascii").splitlines()[1:]
-                written["rows"] = [line.split(",") for line in lines]
+                scenario = json.loads((model.folder / "scenario.json").read_text("utf-8"))
+                written["rows"] = scenario["arrivals"]["list"]
                 written["since_ms"] = 1000 * since_s
-                return predict.Simulated([2.0], 0.0)
+                return predict.Simulated([2.0], works.Care())
 
             with unittest.mock.patch.object(predict, "simulate", simulate):
                 for deadline_ms, first in ((9, ["before", "before"]), (0, ["warm"])):
                     predict.predict(None, model, now, deadline_ms)
-                    self.assertEqual([row[1] for row in written["rows"]], [*first, "now"])
-                    times = [float(row[0]) for row in written["rows"]]
+                    rows = written["rows"]
+                    self.assertEqual([row["workflow"] for row in rows], [*first, "now"])
+                    deadlines = ["60ms", "9ms", "9ms"] if deadline_ms else [None, None]
+                    self.assertEqual([row.get("deadline") for row in rows], deadlines)
+                    times = [float(row["at"].removesuffix("ms")) for row in rows]
                     self.assertTrue(times[-2] < written["since_ms"] < times[-1])
 
     def test_a_single_policy_leaves_refusing_to_deadline_or_to_none(self):
@@ -454,14 +542,26 @@ class DeadlinesTest(unittest.TestCase):
                 found = predict.policy_of(unittest.mock.Mock(), arm, {"policy": policy})
                 self.assertEqual(found, expected)
 
-    def test_seeds_count_in_which_as_many_were_late(self):
-        late = predict.Arrivals([0.5], ["now"], 1, [(0.0, "before")], lateness=0.9)
-        with tempfile.TemporaryDirectory() as folder:
-            model = predict.Model({}, pathlib.Path(folder), [0.0], 1, [(1.0, "warm")])
-            found = [predict.Simulated([9.0], 0.0)] * (predict.MORE_SEEDS - 1)
-            found.insert(1, predict.Simulated([4.0], 1.0))
-            with unittest.mock.patch.object(predict, "simulate", side_effect=found):
-                self.assertEqual(predict.predict(None, model, late, 9)["predicted_mean_ms"], 4.0)
+    def test_seeds_count_in_which_admission_is_as_careful(self):
+        cases = ((works.Care(0.9), works.Care(1.0, 3.0), works.Care(0.0, 3.0)),  # None was refused.
+                 (works.Care(0.9, 5.0), works.Care(0.0, 6.0), works.Care(0.9, 8.0)),
+                 (works.Care(0.9, 5.0), works.Care(0.0, 8.0), works.Care(0.9)),
+                 (works.Care(0.9, 5.0), works.Care(1.0, 5.0), works.Care(0.0, 5.0)))  # fmt: skip
+        for server, near, far in cases:
+            now = predict.Arrivals([0.5], ["now"], 1, [(0.0, "before", 9)], server)
+            with tempfile.TemporaryDirectory() as folder:
+                model = predict.Model({}, pathlib.Path(folder), [0.0], 1, [(1.0, "warm")])
+                found = [predict.Simulated([9.0], far)] * (predict.MORE_SEEDS - 1)
+                found.insert(1, predict.Simulated([4.0], near))
+                with unittest.mock.patch.object(predict, "simulate", side_effect=found):
+                    told = predict.predict(None, model, now, 9)
+            self.assertEqual(told["predicted_mean_ms"], 4.0)
+
+    def test_how_many_jobs_are_open_when_others_are_refused(self):
+        admission = works.Admission()
+        for at_ns, kind in enumerate(["arrived"] * 5 + ["refused", "answered", "refused"]):
+            admission.add({"kind": kind, "at_ns": at_ns})
+        self.assertEqual(admission.care().open, 5 - 1 / works.FEW_REFUSALS)
 
     def test_late_jobs_of_one_moment_count_once_and_fade(self):
         def ended(at_s, reason):
@@ -470,22 +570,25 @@ class DeadlinesTest(unittest.TestCase):
         trace = works.Trace([], 2, {})
         for record in (ended(1, "deadline exceeded"), ended(1.5, "cancelled"), ended(9, "crashed")):
             trace.add(record)
-        self.assertEqual(trace.lateness.left(), 1.0)
+        self.assertEqual(trace.admission.care().lateness, 1.0)
         for number in range(works.FADE_JOBS):
             trace.add({"kind": "arrived", "at_ns": 10e9 + number, "job": str(number)})
         trace.add({"kind": "refused", "at_ns": 11e9})
-        self.assertAlmostEqual(trace.lateness.left(), 0.3679, places=4)
+        self.assertAlmostEqual(trace.admission.care().lateness, 0.3679, places=4)
         self.assertEqual(len(trace.asked_ns), works.FADE_JOBS + 1)
 
     def test_long_rests_of_a_server_are_short_in_its_past(self):
         rehearsed = predict.Rehearsed.__new__(predict.Rehearsed)
         rehearsed.server = unittest.mock.Mock(arm=Arm("weft", "picture"))
         rehearsed.seen = works.Trace([], 2, {})
-        rehearsed.seen.asked_ns = [5e9, 6e9, 1000e9]
+        rehearsed.seen.asked_ns, rehearsed.slices = [5e9, 6e9, 1000e9], [range(1, 2)]
         with unittest.mock.patch.object(rehearsed, "catch_up", create=True):
-            asked, lateness = rehearsed.past(9)
-        self.assertEqual(asked, [(0, "picture"), (1, "picture"), (1 + predict.REST_S, "picture")])
-        self.assertEqual((lateness, rehearsed.past(0)), (0, ([], 0.0)))
+            asked, care = rehearsed.past(9)
+        patient = groups.PATIENT_MS
+        self.assertEqual(asked, [(0, "picture", patient), (1, "picture", 9),
+                                 (1 + predict.REST_S, "picture", patient)])  # fmt: skip
+        self.assertEqual(rehearsed.slice_began, 3)
+        self.assertEqual((care, rehearsed.past(0)), (works.Care(), ([], works.Care())))
 
 
 class WeftTest(unittest.TestCase):

@@ -139,7 +139,7 @@ static void the_mix_does_not_shift_the_times(ATTR_UNUSED void **state)
 
 static void a_list_is_given_in_order_and_ends(ATTR_UNUSED void **state)
 {
-    static const struct arrival list[] = {{5, 1, 2}, {5, 0, 3}, {9, 1, 1}};
+    static const struct arrival list[] = {{5, 1, 2, 0}, {5, 0, 3, 0}, {9, 1, 1, 0}};
     const struct catalogue catalogue = with_workflows(2);
     const struct arrivals arrivals = {.kind = ARRIVALS_LIST, .list_count = 3, .list = list};
     struct arrival_stream stream;
@@ -223,7 +223,7 @@ static uint64_t fingerprint(const struct arrivals *arrivals)
 static void every_kind_keeps_its_draws(ATTR_UNUSED void **state)
 {
     static const struct arrival list[] = {
-        {5, 1, 2}, {7000, ARRIVAL_WORKFLOW_ANY, 3}, {900000, ARRIVAL_WORKFLOW_ANY, 1}};
+        {5, 1, 2, 0}, {7000, ARRIVAL_WORKFLOW_ANY, 3, 0}, {900000, ARRIVAL_WORKFLOW_ANY, 1, 0}};
     static const struct {
         struct arrivals arrivals;
         uint64_t hash;
@@ -256,11 +256,11 @@ static void every_kind_keeps_its_draws(ATTR_UNUSED void **state)
 static void poisson_arrivals_are_those_of_old(ATTR_UNUSED void **state)
 {
     static const struct arrival expected[] = {
-        {3768496, 1, 1},  {8394163, 2, 1},  {70110962, 1, 1},
-        {76155691, 0, 1}, {76512313, 1, 1}, {82194296, 1, 1},
+        {3768496, 1, 1, 0},  {8394163, 2, 1, 0},  {70110962, 1, 1, 0},
+        {76155691, 0, 1, 0}, {76512313, 1, 1, 0}, {82194296, 1, 1, 0},
     };
     const struct catalogue catalogue = with_workflows(3);
-    const struct arrivals arrivals = {.rate_per_s = 50, .mix = {1, 2, 1}};
+    const struct arrivals arrivals = {.rate_per_s = 50, .mix = {1, 2, 1, 0}};
     struct arrival_stream stream;
     struct arrival arrival;
 
@@ -273,7 +273,7 @@ static void poisson_arrivals_are_those_of_old(ATTR_UNUSED void **state)
 
 static void a_trace_is_played_at_its_speed(ATTR_UNUSED void **state)
 {
-    static const struct arrival list[] = {{1000, 1, 2}, {3000, 0, 3}, {3001, 1, 1}};
+    static const struct arrival list[] = {{1000, 1, 2, 0}, {3000, 0, 3, 0}, {3001, 1, 1, 0}};
     const struct catalogue catalogue = with_workflows(2);
     struct arrivals arrivals = {.kind = ARRIVALS_TRACE, .list_count = 3, .list = list};
     struct arrival_stream stream;
@@ -294,7 +294,8 @@ static void a_trace_is_played_at_its_speed(ATTR_UNUSED void **state)
 /* The next pass begins one mean gap, here 4 s, after the last row. */
 static void a_trace_may_be_repeated(ATTR_UNUSED void **state)
 {
-    static const struct arrival list[] = {{0, 0, 1}, {1000000000, 0, 1}, {8000000000, 0, 1}};
+    static const struct arrival list[] = {
+        {0, 0, 1, 0}, {1000000000, 0, 1, 0}, {8000000000, 0, 1, 0}};
     const struct catalogue catalogue = with_workflows(1);
     struct arrivals arrivals = {
         .kind = ARRIVALS_TRACE, .list_count = 3, .list = list, .repeat = true};
@@ -313,7 +314,7 @@ static void a_trace_may_be_repeated(ATTR_UNUSED void **state)
 
 static void rows_without_a_workflow_follow_the_mix(ATTR_UNUSED void **state)
 {
-    static const struct arrival list[] = {{0, ARRIVAL_WORKFLOW_ANY, 1}, {9, 2, 1}};
+    static const struct arrival list[] = {{0, ARRIVAL_WORKFLOW_ANY, 1, 0}, {9, 2, 1, 0}};
     const struct catalogue catalogue = with_workflows(3);
     const struct arrivals arrivals = {
         .kind = ARRIVALS_TRACE,
@@ -358,7 +359,7 @@ static void patience_is_the_same_or_has_a_mean(ATTR_UNUSED void **state)
 
 static void a_rate_can_be_set_for_all_but_lists(ATTR_UNUSED void **state)
 {
-    static const struct arrival list[] = {{0, 0, 1}, {1000000000, 0, 1}};
+    static const struct arrival list[] = {{0, 0, 1, 0}, {1000000000, 0, 1, 0}};
     struct arrivals burst = {.kind = ARRIVALS_BURST, .rate_per_s = 2, .burst = {.rate_per_s = 20}};
     struct arrivals trace = {.kind = ARRIVALS_TRACE, .list_count = 2, .list = list};
     struct arrivals at_once = {.kind = ARRIVALS_TRACE, .list_count = 1, .list = list};
@@ -379,7 +380,7 @@ static void a_rate_can_be_set_for_all_but_lists(ATTR_UNUSED void **state)
 /* Slower than any duration, over and over, until 64 bits are full. */
 static void a_trace_ends_with_time_itself(ATTR_UNUSED void **state)
 {
-    static const struct arrival list[] = {{0, 0, 1}, {INT64_C(1) << 49, 0, 1}};
+    static const struct arrival list[] = {{0, 0, 1, 0}, {INT64_C(1) << 49, 0, 1, 0}};
     const struct catalogue catalogue = with_workflows(1);
     struct arrivals arrivals = {
         .kind = ARRIVALS_TRACE, .list_count = 2, .list = list, .repeat = true};
@@ -412,7 +413,8 @@ static bool are_rates(const struct arrivals *arrivals, double first, double seco
 /* Against what the streams really give, in the long run. */
 static void rates_are_those_of_the_long_run(ATTR_UNUSED void **state)
 {
-    static const struct arrival list[] = {{0, 1, 1}, {1000000000, 0, 1}, {3000000000, 1, 1}};
+    static const struct arrival list[] = {
+        {0, 1, 1, 0}, {1000000000, 0, 1, 0}, {3000000000, 1, 1, 0}};
     struct arrivals arrivals = {.kind = ARRIVALS_POISSON, .rate_per_s = 12, .mix = {1, 3}};
     assert_true(are_rates(&arrivals, 3, 9));
     arrivals.kind = ARRIVALS_BURST; /* 12/s for nine seconds, 32/s for one: 14/s. */

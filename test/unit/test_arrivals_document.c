@@ -89,6 +89,13 @@ static void clients_may_name_a_deadline(ATTR_UNUSED void **state)
     scenario = read_good("arrivals: {rate: 5/s}\n");
     assert_int_equal(scenario->arrivals.deadline_ns, 0);
     scenario_destroy(scenario);
+    scenario =
+        read_good("arrivals: {deadline: 250ms, list: [{at: 0s, workflow: chat, deadline: 60s}, "
+                  "{at: 0s, workflow: chat}]}\n");
+    const struct arrival *list = scenario->arrivals.list;
+    assert_int_equal(arrival_deadline_ns(&scenario->arrivals, &list[0]), 60000000000);
+    assert_int_equal(arrival_deadline_ns(&scenario->arrivals, &list[1]), 250000000);
+    scenario_destroy(scenario);
 }
 
 static void clients_are_patient_unless_it_is_said(ATTR_UNUSED void **state)

@@ -226,7 +226,8 @@ static void machines_that_no_document_has_are_refused(ATTR_UNUSED void **state)
 /* Rows that name no workflow are drawn: for one seed. */
 static void a_trace_becomes_a_list(ATTR_UNUSED void **state)
 {
-    static const struct arrival rows[] = {{0, ARRIVAL_WORKFLOW_ANY, 1}, {4000000, 1, 2}};
+    static const struct arrival rows[] = {
+        {0, ARRIVAL_WORKFLOW_ANY, 1, 0}, {4000000, 1, 2, 3000000000}};
     char document[sizeof(text) + sizeof(ending) + 512];
     (void)snprintf(
         document, sizeof(document), "%sarrivals: {rate: 1/s, mix: {v: 1}}\n%s", text, ending);
@@ -239,7 +240,7 @@ static void a_trace_becomes_a_list(ATTR_UNUSED void **state)
     char *again = written(scenario);
     assert_non_null(strstr(
         again, "arrivals:\n  kind: list\n  list:\n    - {at: 0ns, workflow: v}\n"
-               "    - {at: 2ms, workflow: v, items: 2}\nrows:"));
+               "    - {at: 2ms, workflow: v, items: 2, deadline: 3s}\nrows:"));
     assert_non_null(strstr(again, "\nseeds: [1]\n"));
     free(again);
     scenario_destroy(scenario);
