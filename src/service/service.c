@@ -42,6 +42,7 @@ struct service {
     struct served_trace trace;
     int64_t last_words_ns; /* Until when answers are waited for, after the drain was cut. 0: not. */
     uint32_t abandoned;
+    bool has_played;             /* The player has ended. */
     bool is_lost;                /* Nothing may be answered any more. */
     double rates[WORKFLOWS_MAX]; /* What the arrivals amount to. */
     char url[LISTENING_URL_BYTES];
@@ -126,9 +127,20 @@ static void on_lost(void *context)
     look_for_end(service);
 }
 
+static bool is_listening(const struct service_options *options)
+{
+    return options->listen != NULL && options->listen->http != NULL;
+}
+
+/* All that was made up is answered. Clients may still come, until the time is over. */
 static void on_ended(void *context)
 {
-    look_for_end(context);
+    struct service *service = context;
+    service->has_played = true;
+    if (service->screen.is_draining || service->options->seconds == 0 ||
+        !is_listening(service->options)) {
+        look_for_end(service);
+    }
 }
 
 static void drain(struct service *service)
@@ -136,6 +148,7 @@ static void drain(struct service *service)
     if (service->screen.is_draining) {
         return;
     }
+    const bool had_played = service->has_played;
     service->screen.is_draining = true;
     say(service, LOG_INFO, "draining");
     const int64_t drain_ns =
@@ -154,6 +167,8 @@ static void drain(struct service *service)
     }
     if (!service->options->plays) {
         runtime_drain(service->runtime);
+    }
+    if (!service->options->plays || had_played) { /* Otherwise the player says when it has ended. */
         look_for_end(service);
     }
 }
@@ -204,11 +219,6 @@ static void on_show(void *context)
     runtime_call_at(
         service->runtime, runtime_now_ns(service->runtime) + screen_interval_ns(&service->screen),
         /* background */ true, on_show, service);
-}
-
-static bool is_listening(const struct service_options *options)
-{
-    return options->listen != NULL && options->listen->http != NULL;
 }
 
 static bool has_deputies(const struct service_options *options)

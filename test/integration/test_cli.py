@@ -488,15 +488,18 @@ class TraceTest(Cli):
         self.assertEqual(done.stderr, f"weft sim: {path}: File too large\n")
         self.assertEqual(self.files(), [])
 
+    def written(self):
+        return sum(os.path.getsize(self.path(name)) for name in self.files())
+
     def test_an_interrupt_keeps_what_has_ended(self):
         for number in (signal.SIGINT, signal.SIGTERM):
             path = self.path("trace.jsonl")
             arguments = ["sim", DEMO, "--jobs", "10000000", "--trace", path, "--json"]
+            wanted = self.written() + 1000000  # Bytes: some jobs have ended then.
             with subprocess.Popen(
                 [WEFT, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE
             ) as process:
-                started = wait_until(self.files)
-                time.sleep(0.2)
+                started = wait_until(lambda: self.written() > wanted)
                 process.send_signal(number)
                 out, err = process.communicate(timeout=60)
             self.assertTrue(started)

@@ -185,7 +185,7 @@ class Bounds(unittest.TestCase):
         with Server("grace_ms=300", "rate=1000000") as server, server.raw() as sock:
             sock.sendall((HEAD + "Content-Length: 1000\r\n\r\n").encode())
             with self.assertRaises(OSError):
-                for _ in range(200):
+                for _ in range(900):  # Fewer than bytes were announced.
                     sock.sendall(b" ")
                     time.sleep(0.02)
             self.assertTrue(server.is_well())
@@ -207,7 +207,7 @@ class Bounds(unittest.TestCase):
             sock.connect(server.address)
             text = HEAD + "".join(f"{name}: {value}\r\n" for name, value in headers.items())
             sock.sendall(f"{text}Content-Length: {len(body)}\r\n\r\n".encode() + body)
-            for _ in range(100):
+            for _ in range(600):
                 self.assertTrue(server.is_well())
                 if re.search(r"\nweft_http_connections_slow_total 1\n", server.metrics()):
                     break
@@ -264,7 +264,7 @@ class Bounds(unittest.TestCase):
                     sock.sendall(f"GET {path} HTTP/1.1\r\nHost: h\r\n\r\n".encode())
                     self.assertIn(status, receive(sock))
             held.pop().close()
-            for _ in range(100):
+            for _ in range(1200):
                 with server.raw() as sock:
                     sock.sendall(b"GET /v2 HTTP/1.0\r\n\r\n")
                     if b" 200 " in receive(sock):

@@ -5,6 +5,7 @@ Covers: src/cli/bench.c src/cli/infer.c src/client/http_call.c src/client/load.c
 
 import json
 import os
+import re
 import shutil
 import signal
 import struct
@@ -184,13 +185,20 @@ class Bench(Client):
         )
         self.assertEqual((code, json.loads(out)["requests"]["due"]), (0, 3))
 
+    def answers(self):
+        """How many the server has given for "echo"."""
+        success = r'nv_inference_request_success{model="echo",version="1"} (\d+)'
+        return int(re.search(success, self.server.metrics())[1])
+
     def test_an_interrupt_prints_what_was_measured(self):
         process = subprocess.Popen(
             [WEFT, "bench", self.url, "echo", "--seconds", "60", "--warmup", "0"],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
         signals.wait_until_caught(process, signal.SIGINT)
-        time.sleep(1)  # Some answers have come.
+        wanted, end = self.answers() + 10, time.monotonic() + LIMIT
+        while self.answers() < wanted and time.monotonic() < end:
+            time.sleep(0.01)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=LIMIT)
         self.assertEqual((process.returncode, err), (0, ""))

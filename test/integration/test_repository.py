@@ -149,6 +149,17 @@ class Repository(unittest.TestCase):
         self.assertGreater(time.monotonic() - started, 0.9)
         self.assertRegex(done.stdout, r"(?m)^served no requests in \d+\.\d s$")
 
+    def test_a_server_is_there_until_its_time_is_over(self):
+        self.put("profiles/a.profile.json", json.dumps(PROFILE))
+        done = self.weft(
+            "serve", "--emulated", str(self.folder), "--http", "127.0.0.1:0", "--metrics", "none",
+            "--rate", "2/s", "--seconds", "2", "--plain", "--no-admission", "--log-level", "info",
+        )  # fmt: skip
+        self.assertEqual(done.returncode, 0, done.stderr)
+        events = re.findall(r"^time=\S+ level=info event=(\S*)", done.stderr, re.M)
+        # It takes leave of clients, even if all made-up requests were answered long before.
+        self.assertEqual(events[-3:], ["ready", "draining", "ended"], done.stderr)
+
     def test_settings_of_scenarios_are_not_for_repositories(self):
         done = self.weft("serve", "--emulated", str(self.folder), "--set", "jobs=3")
         self.assertEqual(done.returncode, 2)

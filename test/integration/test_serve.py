@@ -31,6 +31,12 @@ def serve(*arguments, **options):
     )  # fmt: skip
 
 
+def read_until(process, pattern):
+    """Read a line that says so."""
+    if not any(re.search(pattern, line) for line in iter(process.stdout.readline, "")):
+        raise AssertionError(f"it never said {pattern!r}")
+
+
 def finish(process):
     out, err = process.communicate(timeout=60)
     return process.returncode, out, err
@@ -136,7 +142,7 @@ class Serve(unittest.TestCase):
     def test_the_first_interrupt_drains(self):
         process = serve("--plain")
         signals.wait_until_caught(process, signal.SIGINT)
-        time.sleep(1)  # Some requests have come.
+        read_until(process, r" [1-9]\d* done")
         process.send_signal(signal.SIGINT)
         code, out, err = finish(process)
         self.assertEqual((code, err), (0, ""))
@@ -145,14 +151,14 @@ class Serve(unittest.TestCase):
     def test_sigterm_drains_as_well(self):
         process = serve("--plain")
         signals.wait_until_caught(process, signal.SIGTERM)
-        time.sleep(0.5)
+        read_until(process, r" [1-9]\d* arrived")
         process.send_signal(signal.SIGTERM)
         self.assertEqual(finish(process)[0], 0)
 
     def test_the_second_interrupt_stops_at_once(self):
         process = serve("--plain", "--rate", "300")  # Far more than can be served.
         signals.wait_until_caught(process, signal.SIGINT)
-        time.sleep(2)  # Many requests wait.
+        read_until(process, r" \d{3,} tasks queued")
         signals.send(process, signal.SIGINT)
         time.sleep(0.3)
         process.send_signal(signal.SIGINT)
