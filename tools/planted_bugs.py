@@ -194,7 +194,7 @@ BUGS = [
         "no `is_known()` in `tickets_join()`",
         "if (is_known(node, message)) {",
         "if (false) {",
-        (GOLDENS, SWARM),
+        (GOLDENS,),
     ),
     Bug(
         "ticket-forgets",
