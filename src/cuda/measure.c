@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/numbers.h"
 #include "cuda/arena.h"
 #include "cuda/engine.h"
 #include "cuda/graph.h"
@@ -24,6 +25,14 @@ enum {
 
 #define POINT_NS_MAX INT64_C(30000000) /* Enough for a point, once it has RUNS_MIN. */
 
+/* The weights, as a worker has them for itself, and packages that are bound to them. */
+struct held {
+    bool is_open;  /* There is an address, */
+    bool is_there; /* and weights. */
+    struct cuda_weights weights;
+    struct cuda_package *packages[CUDA_PACKAGES_MAX];
+};
+
 struct measuring {
     struct cuda_driver driver;
     struct cuda_torch torch;
@@ -32,9 +41,8 @@ struct measuring {
     struct CUstream_st *copies;
     struct cuda_blocks blocks;
     struct cuda_manifest manifest;
-    struct cuda_weights weights;
-    struct cuda_package *packages[CUDA_PACKAGES_MAX];
     struct cuda_parts parts;
+    struct held held[BESIDE]; /* Of the first workers. */
     struct cuda_measured *measured;
 };
 
@@ -84,8 +92,9 @@ static enum weft_status open_device(
     return cuda_check(driver, result, "memory for runs", error);
 }
 
-/* Bring the weights to the card. */
-static enum weft_status load(struct measuring *measuring, struct weft_error *error)
+/* Bring the weights to the card, for @held. */
+static enum weft_status load(
+    struct measuring *measuring, struct held *held, struct weft_error *error)
 {
     const struct cuda_manifest *manifest = &measuring->manifest;
     char path[4096];
@@ -95,30 +104,45 @@ static enum weft_status load(struct measuring *measuring, struct weft_error *err
         return error_set(error, WEFT_LIMIT, "the path of the weights is too long");
     }
     const enum weft_status status =
-        cuda_blocks_take(&measuring->blocks, measuring->weights.range_bytes, &block, error);
+        cuda_blocks_take(&measuring->blocks, held->weights.range_bytes, &block, error);
     return status == WEFT_OK
                ? cuda_weights_fill(
-                     &measuring->weights, &block, path, measuring->copies, /* cancel */ NULL, error)
+                     &held->weights, &block, path, measuring->copies, /* beside */ NULL, error)
                : status;
+}
+
+/* Weights of its own for @held, which may have them. */
+static enum weft_status hold(
+    struct measuring *measuring, struct held *held, struct weft_error *error)
+{
+    enum weft_status status = WEFT_OK;
+    if (!held->is_open) {
+        status = cuda_weights_open(
+            &measuring->device, measuring->manifest.weights_bytes, &held->weights, error);
+        held->is_open = status == WEFT_OK;
+        cuda_weights_borrow_file(&held->weights, &measuring->held[0].weights);
+    }
+    if (status == WEFT_OK && !held->is_there) {
+        status = load(measuring, held, error);
+        held->is_there = status == WEFT_OK;
+    }
+    return status;
 }
 
 static enum weft_status measure_loads(struct measuring *measuring, struct weft_error *error)
 {
     struct estimate_times times = {.count = 0};
-    enum weft_status status = cuda_weights_open(
-        &measuring->device, measuring->manifest.weights_bytes, &measuring->weights, error);
-    if (status == WEFT_OK) {
-        status = load(measuring, error);
-    }
+    struct held *held = &measuring->held[0];
+    enum weft_status status = hold(measuring, held, error);
     for (uint32_t i = 0; i < LOADS && status == WEFT_OK; i++) {
-        struct cuda_block block = cuda_weights_unmap(&measuring->weights);
+        struct cuda_block block = cuda_weights_unmap(&held->weights);
         cuda_blocks_give(&measuring->blocks, &block);
         const int64_t started_ns = monotonic_ns();
-        status = load(measuring, error);
+        status = load(measuring, held, error);
         estimate_add(&times, monotonic_ns() - started_ns);
     }
     if (status == WEFT_OK) {
-        measuring->measured->resident_bytes = measuring->weights.range_bytes;
+        measuring->measured->resident_bytes = held->weights.range_bytes;
         measuring->measured->load_ns = estimate_point(&times, /* items */ 1).run_ns;
     }
     return status;
@@ -148,21 +172,22 @@ static void fill_input(const struct cuda_port *port, uint8_t *data, uint64_t byt
     }
 }
 
+/* A graph on @share, which is a worker's that has @held. */
 static enum weft_status open_graph(
-    struct measuring *measuring, const struct cuda_share *share, uint32_t package,
-    struct cuda_graph *graph_out, struct weft_error *error)
+    struct measuring *measuring, struct held *held, const struct cuda_share *share,
+    uint32_t package, struct cuda_graph *graph_out, struct weft_error *error)
 {
     struct cuda_manifest *manifest = &measuring->manifest;
-    if (measuring->packages[package] == NULL) {
-        const enum weft_status status = cuda_package_open(
-            &measuring->torch, manifest, package, measuring->weights.address,
-            &measuring->packages[package], error);
-        if (status != WEFT_OK) {
-            return status;
-        }
+    enum weft_status status = hold(measuring, held, error);
+    if (status == WEFT_OK && held->packages[package] == NULL) {
+        status = cuda_package_open(
+            &measuring->torch, manifest, package, held->weights.address, &held->packages[package],
+            error);
     }
-    const enum weft_status status = cuda_graph_open(
-        &measuring->device, share, measuring->packages[package], manifest, graph_out, error);
+    if (status == WEFT_OK) {
+        status = cuda_graph_open(
+            &measuring->device, share, held->packages[package], manifest, graph_out, error);
+    }
     for (uint32_t i = 0; i < manifest->input_count && status == WEFT_OK; i++) {
         fill_input(
             &manifest->inputs[i], graph_out->host + graph_out->input_at[i],
@@ -302,7 +327,7 @@ static enum weft_status measure_share(
     for (uint32_t i = 0; i < measuring->manifest.package_count && status == WEFT_OK; i++) {
         struct estimate_times times = {.count = 0};
         struct cuda_graph graph;
-        status = open_graph(measuring, share, i, &graph, error);
+        status = open_graph(measuring, &measuring->held[0], share, i, &graph, error);
         if (status == WEFT_OK) {
             status = time_runs(&graph, &none, &times, /* median_ns_out */ NULL, error);
             cuda_graph_close(&graph);
@@ -321,20 +346,27 @@ static enum weft_status measure_share(
     return status;
 }
 
+/* A share, and the number of its worker. */
+struct place {
+    struct cuda_share *share;
+    uint32_t part;
+};
+
 /* Shares of @units, as many as there are at a time, those of the first worker first. */
 static enum weft_status take_shares(
-    struct measuring *measuring, uint32_t units, struct cuda_share **shares, uint32_t *count_out,
+    struct measuring *measuring, uint32_t units, struct place *places, uint32_t *count_out,
     struct weft_error *error)
 {
     enum weft_status status = WEFT_OK;
     uint32_t part = 0;
     *count_out = 0;
-    while (part < measuring->parts.count && *count_out < BESIDE && status == WEFT_OK) {
+    while (part < min_u32(measuring->parts.count, BESIDE) && *count_out < BESIDE &&
+           status == WEFT_OK) {
         struct cuda_share *share = NULL;
         status =
             cuda_shares_take(&measuring->shares, within(measuring, part), units, &share, error);
         if (status == WEFT_OK && share != NULL) {
-            shares[(*count_out)++] = share;
+            places[(*count_out)++] = (struct place){share, part};
         } else {
             part++;
         }
@@ -343,22 +375,27 @@ static enum weft_status take_shares(
 }
 
 /*
- * How long a run of @package takes on the first of @count @shares, alone and beside the others, as
- * far as there is memory for their runs: *@count becomes how many that are, with the first.
+ * How long a run of @package takes at the first of @count @places, alone and beside the others, as
+ * far as there is memory for these: *@count becomes how many that are, with the first. Workers have
+ * weights of their own: what reads the same as its neighbour finds it in the device's cache.
  */
 static enum weft_status time_beside(
-    struct measuring *measuring, uint32_t package, struct cuda_share **shares, uint32_t *count,
+    struct measuring *measuring, uint32_t package, const struct place *places, uint32_t *count,
     int64_t ns_out[2], struct weft_error *error)
 {
     struct cuda_graph graph;
     struct others *others = memory_zeroed(1, sizeof(*others)); /* Large for a stack. */
     struct others none = {.count = 0};
     struct estimate_times times = {.count = 0};
-    enum weft_status status = open_graph(measuring, shares[0], package, &graph, error);
+    enum weft_status status = open_graph(
+        measuring, &measuring->held[places[0].part], places[0].share, package, &graph, error);
     const bool is_open = status == WEFT_OK;
     while (others->count + 1 < *count && status == WEFT_OK) {
         const uint32_t i = others->count;
-        status = open_graph(measuring, shares[i + 1], package, &others->graphs[i], error);
+        const struct place *place = &places[i + 1];
+        status = open_graph(
+            measuring, &measuring->held[place->part], place->share, package, &others->graphs[i],
+            error);
         others->count += status == WEFT_OK ? 1 : 0;
         if (status == WEFT_NO_MEMORY) {
             *count = others->count + 1;
@@ -410,13 +447,13 @@ static enum weft_status measure_beside(
 {
     const uint32_t held = units == 0 ? measuring->parts.units : units;
     const double all = (double)measuring->parts.count * measuring->parts.units;
-    struct cuda_share *shares[BESIDE];
+    struct place places[BESIDE];
     uint32_t count = 0;
-    enum weft_status status = take_shares(measuring, held, shares, &count, error);
+    enum weft_status status = take_shares(measuring, held, places, &count, error);
     for (uint32_t i = 0; i < measuring->manifest.package_count && count > 1; i++) {
         int64_t ns[2] = {0, 0};
         uint32_t run = count;
-        status = status == WEFT_OK ? time_beside(measuring, i, shares, &run, ns, error) : status;
+        status = status == WEFT_OK ? time_beside(measuring, i, places, &run, ns, error) : status;
         if (status == WEFT_OK && run > 1 && ns[1] > ns[0]) {
             const double longer =
                 (double)(ns[1] - ns[0]) / (double)ns[0] * all / ((run - 1.0) * held);
@@ -426,7 +463,7 @@ static enum weft_status measure_beside(
         }
     }
     for (uint32_t i = 0; i < count; i++) {
-        cuda_shares_give(&measuring->shares, shares[i]);
+        cuda_shares_give(&measuring->shares, places[i].share);
     }
     return status;
 }

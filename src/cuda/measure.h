@@ -4,7 +4,8 @@
  * Runs are graphs, as the engine launches them, from inputs in host memory to outputs there. Shares
  * of 1, 2, 4 ... units are measured alone. For interference, half of the device runs beside the
  * other half, a stream beside three others, or one of the parts that it is cut into beside all
- * others. Done in a process of its own, which can be used for nothing else.
+ * others, each with weights of its own. Done in a process of its own, which can be used for nothing
+ * else.
  */
 #ifndef CUDA_MEASURE_H
 #define CUDA_MEASURE_H

@@ -11,32 +11,29 @@ added to each prediction.
 
 Which workers have a model when the requests come that are counted is a matter of chance: of how
 requests met while everything was loaded. So each run is simulated after many different beginnings,
-and those count that end with as many copies of each model as the card had, or nearly so.
+as many at a time as there are processors, and those count that end with as many copies of each
+model as the card had, or nearly so; the more work a model has, the more they have to agree.
 """
 
 import collections
+import concurrent.futures
 import json
 import math
 import os
 import random
 import re
+import statistics
 import subprocess
 import sys
 import tempfile
 
 sys.path[:0] = [os.path.dirname(os.path.abspath(__file__))]
 
-from mix_models import COMPOSED, WORKERS, WORKFLOWS  # noqa: E402
+from mix_models import COMPOSED, WORKERS, WORKFLOWS, run_ms  # noqa: E402
 
 MEMORY = 14 * WORKERS  # GB.
 WARMUP_S = 1  # Of gpu_http.
-# How often the four need each model.
-USES = collections.Counter(
-    model
-    for flow in WORKFLOWS.values()
-    for model in [flow["root"][1], *flow["next"].values(), *flow["beside"].values()]
-)
-BEGINNINGS, TAKEN = 32, 4
+BEGINNINGS, TAKEN = 64, 8
 WARM_RATES, WARM_S = (5, 20, 100, 300), 10
 
 
@@ -68,6 +65,15 @@ def arrivals(rate, seconds):
 def interference(profile):
     found = [d["interference"] for m in profile["models"].values() for d in m["devices"].values()]
     return sum(found) / len(found)
+
+
+def work_of(profile):
+    """How long each model runs, in ms, for one request of each workflow."""
+    found = collections.Counter()
+    for flow in WORKFLOWS.values():
+        for model in [flow["root"][1], *flow["next"].values(), *flow["beside"].values()]:
+            found[model] += run_ms(profile, model, flow["rows"])
+    return found
 
 
 def warmed(rate, seconds, seed):
@@ -135,20 +141,25 @@ def simulate(weft, profile, policy, arrived, uncounted):
 
 
 def predict(weft, profile, result, seconds):
-    """The means over runs after which models have as many copies as in @result, or nearly."""
-    runs = [simulate(weft, profile, result["policy"], *warmed(result["rate"], seconds, seed))
-            for seed in range(BEGINNINGS)]  # fmt: skip
+    """The medians of runs after which models have as many copies as in @result, or nearly."""
+
+    def one(seed):
+        return simulate(weft, profile, result["policy"], *warmed(result["rate"], seconds, seed))
+
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        runs = list(pool.map(one, range(BEGINNINGS)))
+    work = work_of(profile)
 
     def distance(run):
-        """How much load lies elsewhere: half of a model's, if one of its two copies is missing."""
-        there = result.get("copies", {})
-        return sum(USES[model] * abs(1 / max(run["copies"][model], 1) - 1 / max(count, 1))
-                   for model, count in there.items())  # fmt: skip
+        """How much work lies elsewhere: half of a model's, if one of its two copies is missing."""
+        return sum(work[model] * abs(1 / max(run["copies"][model], 1) - 1 / max(count, 1))
+                   for model, count in result["copies"].items())  # fmt: skip
 
-    runs = sorted(runs, key=distance)[:TAKEN if "copies" in result else BEGINNINGS]
-    mean, p99 = [[run["latency_ms"][name] for run in runs] for name in ("mean", "p99")]
-    hits = [run["cache_hit_rate"] for run in runs]
-    return [sum(values) / len(runs) for values in (mean, p99, hits)]
+    runs = sorted(runs, key=distance)[:TAKEN]
+    found = [
+        (run["latency_ms"]["mean"], run["latency_ms"]["p99"], run["cache_hit_rate"]) for run in runs
+    ]
+    return [statistics.median(values) for values in zip(*found)]
 
 
 def figures(line):

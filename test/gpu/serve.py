@@ -263,10 +263,11 @@ def overhead_of(repository, document, name, rows):
 
 def beside(repository):
     """
-    One model at all times, and eight others of the largest net at random times: once all of them
-    are in memory, once only two fit, so that most of them are loaded. Three times each, in turn.
+    One model at all times, and others of the largest net at random times, of which two fit into
+    memory: two of them, which stay there, then eight, so that most are loaded. In turn, in one
+    server: those that are started anew differ by more than loads cost.
     """
-    count, rate, seconds = 8, 200, 5
+    count, rate, seconds, turns = 8, 200, 1.5, 9
     settings(repository)
     path, document = profile(repository)
     names = models_of(repository)
@@ -275,34 +276,36 @@ def beside(repository):
     target = f"{repository}-beside"
     made, models = make_copies(repository, target, document, [hot] + [cold] * count)
     write_profile(target, path, document, models)
-    one = models[made[1]]["resident"]
     workspace = max(model.get("workspace", 0) for model in models.values())
-    base = models[made[0]]["resident"] + 4 * workspace  # As many batches run at a time.
-    for turn in (1, 2, 3):
-        for label, memory in (("all there", base + count * one), ("loads", base + 2 * one)):
-            with Case(f"{label} {turn}"):
-                settings(target, memory=memory)
-                beside_of(target, made, label, turn, rate, seconds)
-
-
-def beside_of(target, made, label, turn, rate, seconds):
+    # As many batches run at a time.
+    base = models[made[0]]["resident"] + 4 * workspace
+    settings(target, memory=base + 2 * models[made[1]]["resident"])
     kinds = [kind(target, name, 1) for name in made]
     with Server(target):
         for one in kinds:
             load(0.05, 0, 1, 0, [one])
-        before = counts(metrics())
-        others = []
-        thread = threading.Thread(
-            target=lambda: others.extend(load(seconds + 1.5, rate, 32, 50000, kinds[1:]))
-        )
-        thread.start()
-        time.sleep(1 * min(SCALE, 1))
-        hot = load(seconds, 0, 8, 50000, kinds[:1])
-        thread.join()
-        _, _, loads = [b - a for a, b in zip(before, counts(metrics()))]
-        answered = int(re.search(r"(\d+) good", hot[1])[1]) / round(seconds * SCALE, 2)
-        say(f"beside {label:9} {turn}: {answered:.0f}/s", hot[1])
-        say(f"beside {label:9} {turn}: loads {loads:.0f}, others", others[-2] if others else "-")
+        for turn in range(turns):
+            for label, others in (("all there", kinds[1:3]), ("loads", kinds[1:])):
+                with Case(f"{label} {turn}"):
+                    beside_of(f"beside {label:9} {turn}:", kinds[0], others, rate, seconds)
+
+
+def beside_of(label, hot, others, rate, seconds):
+    """Requests for @hot, beside those for @others, which have begun before and end later."""
+    found = []
+    thread = threading.Thread(
+        target=lambda: found.extend(load(seconds + 1, rate, 32, 50000, others))
+    )
+    thread.start()
+    time.sleep(0.5 * min(SCALE, 1))
+    before = counts(metrics())
+    lines = load(seconds, 0, 8, 50000, [hot])
+    _, _, loads = [b - a for a, b in zip(before, counts(metrics()))]
+    thread.join()
+    scaled = round(seconds * SCALE, 2)
+    answered = int(re.search(r"(\d+) good", lines[1])[1]) / scaled
+    say(label, f"{answered:.0f}/s", lines[1])
+    say(label, f"loads {loads / scaled:.0f}/s, others", found[-2] if found else "-")
 
 
 def points_of(document, name):

@@ -9,6 +9,7 @@ it. Where there is an aim, it stands in the heading of its column.
 
 import os
 import re
+import statistics
 import sys
 
 AIM_ENGINE_US = 20
@@ -121,10 +122,17 @@ def beside():
              m[7] + " GB/s")
             for m in lines_of("engine", r"^shares (\S+) +rows +4 .*: (\d+) rows/s, p50 (\d+) p99 "
                               r"(\d+) most \d+ us; (.*?),? (\d+) loads, ([\d.]+)")]  # fmt: skip
+    answers = {"all there": [], "loads": []}
     for m in lines_of("beside", r"^beside (all there|loads) +(\d): (\d+)/s.*" + HTTP):
         others = lines_of("beside", rf"^beside {m[1]} +{m[2]}: loads (\d+)")
-        rows.append(("server", f"run {m[2]}", m[1], m[3], m[8], m[9],
-                     f"{others[0][1]} loads" if others else ""))  # fmt: skip
+        answers[m[1]].append(int(m[3]))
+        rows.append(("server", f"turn {m[2]}", m[1], m[3], m[8], m[9],
+                     f"{others[0][1]}/s" if others else ""))  # fmt: skip
+    kept = [100 * beside / alone for alone, beside in zip(answers["all there"], answers["loads"])]
+    if kept:
+        rows.append(("server", "of all turns", "loads",
+                     f"{100 * sum(answers['loads']) / sum(answers['all there']):.1f} %",
+                     f"median {statistics.median(kept):.1f} %", "", ""))  # fmt: skip
     table("Hits beside loads (aim 95 % of answers, 1.3 times the p99)",
           ["where", "", "beside", "answers/s", "p50 us", "p99 us", "loads"], rows)  # fmt: skip
     pattern = r"^beside (\S+) +rows .*alone p50 (\d+) p99 (\d+) us; while weights come p50 (\d+) " \

@@ -192,6 +192,20 @@ class GpuServe(unittest.TestCase):
             self.assertGreater(found[8, items], 0)
         self.assertEqual(device["interference"], found[4, 4])
 
+    def test_others_have_weights_of_their_own(self):
+        def copies(workers):
+            self.put(
+                "weft.yaml",
+                SETTINGS.replace("1GB}", f"1GB, count: 1, workers: {workers}}}").encode(),
+            )
+            path = self.folder / f"copies-{workers}"
+            done = self.weft("profile", str(self.folder), WEFT_FAKE_COPIES=str(path))
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            return len(path.read_text().splitlines())
+
+        # Of both models, for each of the four other workers; but not for streams of one.
+        self.assertEqual(copies(5) - copies(1), 2 * 4)
+
     def test_run_times_are_learnt_while_models_are_served(self):
         gpu = f"{FAKE}_cuda-13.0.profile.json"
         self.assertEqual(self.weft("profile", str(self.folder)).returncode, 0)
