@@ -34,7 +34,7 @@ enum {
     LIFE_BYTES = 24,
     PREFIX_BYTES = 128,
     RETRY_MS = 200,
-    DRAIN_LEASE_S = 60, /* Nothing is left of what nobody heard. */
+    DRAIN_LEASE_S = 60, /* Nothing is left of what no node heard. */
     WATCH_LINES = 2,    /* The first says that it is watched. */
 };
 

@@ -372,7 +372,7 @@ static enum weft_status join_any(struct membership *membership, struct weft_erro
             continue;
         }
         status = status == WEFT_OK ? take_any(membership, error) : status;
-        if (status == WEFT_BUSY) { /* That took a while, for which no one else is to blame. */
+        if (status == WEFT_BUSY) { /* That took a while, for which no other node is to blame. */
             end_ns = monotonic_ns() + TITLE_WAIT_NS;
             races++;
         } else if (status == WEFT_OK) {

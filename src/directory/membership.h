@@ -19,7 +19,7 @@ struct membership;
 struct runtime;
 
 struct membership_options {
-    struct directory *directory; /* Borrowed until it is closed, and nobody else's as long. */
+    struct directory *directory; /* Borrowed, for this alone, until it is closed. */
     struct member self;          /* Without address; its incarnation is that of an earlier life.
                                     With a title and no name: it takes any that is free. */
     uint32_t node_count;         /* Of the fleet. */
@@ -70,7 +70,7 @@ uint64_t membership_incarnation(const struct membership *membership);
 
 /*
  * Others may reach @runtime, which hosts this node, at @address, and clients at @http; it is told
- * of them from now on. Its loop must run. Whoever joins after this call sees them, and what was
+ * of them from now on. Its loop must run. A node that joins after this call sees them, and what was
  * told of editions before, unless the directory is away for seconds.
  */
 void membership_attach(

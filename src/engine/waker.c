@@ -49,7 +49,7 @@ struct waker *waker_create(void)
         free(waker);
         return NULL;
     }
-    (void)pthread_setname_np(waker->thread, "weft-waker"); /* From the start, for whoever looks. */
+    (void)pthread_setname_np(waker->thread, "weft-waker"); /* From the start, for `top`. */
     return waker;
 }
 

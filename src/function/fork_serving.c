@@ -250,7 +250,7 @@ static bool serve_one(void)
         reply = serve_request(&request, &passed);
     }
     /* Before the reply: once the child is known, its end of a socket is open nowhere else, and
-     * whoever holds the other end sees it die. */
+     * the process that holds the other end sees it die. */
     for (uint32_t i = 0; i < passed.count; i++) {
         (void)close(passed.files[i]);
     }

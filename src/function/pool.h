@@ -1,7 +1,7 @@
 /*
  * pool.h - running functions in processes of their own: the same calls, more apart.
  *
- * What a function does there with its memory, its process or its time hits no one else: a
+ * What a function does there with its memory, its process or its time hits nothing else: a
  * crash, an exit or a call that takes too long ends its process and fails its task. Its process
  * is held to struct function_limits and shut in: sandbox.h. Inputs and outputs are
  * copied. Safe from any thread.

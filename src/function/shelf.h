@@ -3,9 +3,10 @@
  *
  * A file in memory, for one process of functions and for one call at a time. The host writes there
  * by the mapping that it had before the file was sealed; the function can only read, and so can
- * whoever it would pass the file on to. So what lies there needs no copy on either side: a function
- * reads it in place, and where it gives it to the next run of a model, the host knows that nothing
- * has changed. The function says where a tensor lies, the host checks that it is on the shelf.
+ * a process that it would pass the file on to. So what lies there needs no copy on either side: a
+ * function reads it in place, and where it gives it to the next run of a model, the host knows that
+ * nothing has changed. The function says where a tensor lies, the host checks that it is on the
+ * shelf.
  */
 #ifndef FUNCTION_SHELF_H
 #define FUNCTION_SHELF_H

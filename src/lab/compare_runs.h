@@ -19,7 +19,7 @@ struct compare_runs {
     uint32_t died_count;
     struct compare_run *runs; /* The part that is being done; the caller's. */
 
-    /* Called when a run is done. NULL: nobody waits for it. */
+    /* Called when a run is done. NULL: nothing waits for it. */
     void (*on_done)(void *context);
     void *context;
 };

@@ -12,7 +12,7 @@ enum { RUN_INVARIANTS_BYTES_MAX = 96 };
 struct run_invariants {
     double latency_sum_ns; /* Of all jobs, however they ended. */
     uint64_t silences;     /* Jobs that ran again because nothing was heard of them. */
-    bool may_be_silent;    /* Messages may be lost, and nobody is told. */
+    bool may_be_silent;    /* Messages may be lost, and no node is told. */
 
     /* Gets every record. May be NULL. */
     void (*on_record)(void *context, const struct record *record);

@@ -59,7 +59,7 @@ void process_spin_idle(struct engine_process *engine)
     const bool is_near = near->processor != 0 && near->waker != NULL;
     struct process_linger *linger = engine->was_on_gpu ? &engine->gpu_linger : &engine->linger;
     if (engine->pending > 0 || (!engine->was_on_gpu && !is_near)) {
-        return; /* Whoever asks next needs a processor, too. */
+        return; /* The client that asks next needs a processor, too. */
     }
     const int64_t now_ns = process_now_ns(engine);
     process_linger_idle(linger, now_ns);

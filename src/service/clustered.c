@@ -14,7 +14,7 @@
 #include "server/lobby.h"
 #include "service/offered_files.h"
 
-#define LISTEN_DEFAULT   "127.0.0.1:0" /* Nobody else reaches it. */
+#define LISTEN_DEFAULT   "127.0.0.1:0" /* No other machine reaches it. */
 #define TENSOR_BYTES_MAX (UINT64_C(4) << 30)
 
 enum { RETRY_SECONDS = 1 };

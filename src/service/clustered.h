@@ -67,7 +67,7 @@ enum weft_status clustered_open(
 
 /*
  * service_run() as a member of the cluster, which @options name. A process that has lost its name
- * answers nobody, and begins again as another incarnation.
+ * answers no client, and begins again as another incarnation.
  *
  * Errors: also those of membership_open().
  */

@@ -74,7 +74,7 @@ static bool holds(const struct held_editions *own, uint32_t edition)
 static void hold(struct held_editions *own, uint32_t edition)
 {
     if (!holds(own, edition)) {
-        ASSERT(own->count < EDITIONS_MAX); /* Whoever writes the script sees to it. */
+        ASSERT(own->count < EDITIONS_MAX); /* Scripts keep to that. */
         own->held[own->count++] = edition;
     }
 }

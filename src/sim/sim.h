@@ -76,7 +76,7 @@ struct sim_counters {
  */
 bool sim_may_list_late(const struct sim_options *options);
 
-/* Whether they may do so, or lose messages, and nobody is told. */
+/* Whether they may do so, or lose messages, and no node is told. */
 bool sim_may_be_silent(const struct sim_options *options);
 
 struct sim *sim_create(const struct sim_options *options);

@@ -19,7 +19,7 @@ static bool is_like(const struct fleet *fleet, const struct fleet_node *left, ui
 
 bool cells_are_alike(const struct fleet *fleet)
 {
-    if (fleet->has_slots) { /* Whoever joins may differ. */
+    if (fleet->has_slots) { /* A node that joins may differ. */
         return false;
     }
     for (uint32_t node = 1; node < fleet->node_count; node++) {
