@@ -33,7 +33,7 @@ UNKNOWN = {
     "warmup_jobs": 0,
     "slo_hit_rate": 1.0,
     "price_per_job": 1.0,
-    "latency_ms": {"mean": 1.0},
+    "latency_ms": {"mean": 1.0, "p99": 1.0},
     "slowdown": {"mean": 1.0},
     "fairness": {"workflows": [{"workflow": "", "slo_hit_rate": 1.0}] * 2},
 }

@@ -870,7 +870,7 @@ BUGS = [
     ),
     Bug(
         "rest-for-ever",
-        "src/policy/compose.c",
+        "src/policy/compose_ask.c",
         "the ticks of a policy that rests do not come back",
         "`policy_dispatch()` does not end the rest",
         "    seat->rests = false;\n",

@@ -3,14 +3,14 @@
 #
 # usage: study_weft.sh TABLE...
 #
-# TABLE is compass, forks, esg, overload, nona, rows, combined, compositions, robustness, ablation,
-# small, haste or all. Prints Markdown (tools/study_weft_table.py). What has run is kept in
+# TABLE is compass, forks, esg, overload, nona, rows, bound, combined, compositions, robustness,
+# ablation, small, cards, haste or all. Prints Markdown (tools/study_weft_table.py). What has run is kept in
 # build/kept (tools/kept.py): a table that was interrupted goes on where it was.
 #
 # Settings, in the environment: WEFT (build/weft); SEEDS (201..216); FOLDER for the scenarios that
 # are made (build/kept/scenarios); POLICIES, between semicolons, instead of those of each table, to
 # make a few lines again when only these have changed; TRACES, a folder of traces for Compass's
-# workload, if there are any; and those of tools/kept.py.
+# workload, if there are any, run at three rates; and those of tools/kept.py.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -57,7 +57,7 @@ compass() {
     cp "$each" "$folder/compass"
     sed "s|trace: trace.csv|trace: $(basename "$each"), rate: 3/s|" scenarios/compass/trace.yaml \
       >"$made"
-    table compass-arrivals "$made" - "$some" --jobs 4000
+    table compass-traces "$made" 3,4,4.5 "$some" --jobs 4000
   done
 }
 
@@ -100,6 +100,7 @@ overload() {
   policies+=';admit=deadline:strict,order=weft,dispatch=weft,tick=weft,place=weft,cache=weft'
   for each in strict moderate relaxed; do
     table overload "scenarios/esg/$each.yaml" 100 "$policies" --jobs 4000
+    table overload-beyond "scenarios/esg/$each.yaml" 150,200 'weft' --jobs 4000
   done
 }
 
@@ -120,6 +121,15 @@ rows() {
       table rows "scenarios/nona/${each%:*}.yaml" "${each#*:}" 'nona;fair;weft:fade=0;weft' \
         --jobs 1500 --set rows.load=$every --set rows.cache=$every
     done
+  done
+}
+
+# Beside the bound of docs/studies/nona.md, on its seeds.
+bound() {
+  local each
+  for each in nona:750,1500,2250 racks:50,125,350 sizes:4167 diamond:0.1,20 one-link:100,600; do
+    seeds=1..4 table bound "scenarios/nona/${each%:*}.yaml" "${each#*:}" 'nona;weft' \
+      --set rows.load=1ms --jobs 2000
   done
 }
 
@@ -218,11 +228,21 @@ ablation() {
   done
 }
 
-# The demo's picture on one machine: what a server has by default, and one queue.
+# The demo's picture on one machine: what a server had by default before, and one queue.
 small() {
-  table small scenarios/picture/picture.yaml 3,7,9 \
-    'place=compass:pool,order=weft,dispatch=first-fit:paying,cache=compass;fifo;compass;esg;weft' \
-    --jobs 3000
+  local policies='place=compass:pool,order=weft,dispatch=first-fit:paying,cache=compass'
+  policies+=';fifo;compass;esg;weft;weft:give_up=0'
+  table small scenarios/picture/picture.yaml 3,7,9 "$policies" --jobs 3000
+}
+
+# One card without prices: that default, whole devices, and quarters.
+cards() {
+  local each policies
+  policies='place=compass:pool:keep=16,order=weft,dispatch=first-fit:gpu=4:paying,cache=compass'
+  policies+=';weft:parts=1;weft'
+  for each in streams shares; do
+    table cards "scenarios/gpu/$each.yaml" 1428,5795,8692 "$policies" --jobs 12000 --seeds 4
+  done
 }
 
 # What idle units, whole forks and shared queues are worth.
@@ -243,8 +263,8 @@ haste() {
 }
 
 all() {
-  compass && forks && esg && overload && nona && rows && small && haste && robustness && ablation &&
-    combined && compositions
+  compass && forks && esg && overload && nona && rows && bound && small && cards && haste &&
+    robustness && ablation && combined && compositions
 }
 
 # make TABLE...: what belongs to each table.
@@ -253,7 +273,7 @@ make() {
   for name in "$@"; do
     case $name in
     compass | forks | esg | overload | nona | small | robustness | ablation | combined) "$name" ;;
-    compositions | haste | rows | all) "$name" ;;
+    compositions | haste | rows | bound | cards | all) "$name" ;;
     *)
       echo "study_weft.sh: no table '$name'" >&2
       return 2

@@ -54,6 +54,11 @@ def latency_met(runs):
     return latency(runs) + ("" if hits is None else f" · {100 * hits[0]:.1f}")
 
 
+def latency_tail_met(runs):
+    mean, tail = (value(runs, "latency_ms", key)[0] for key in ("mean", "p99"))
+    return f"{mean:.1f} · {tail:.1f} · {100 * value(runs, 'slo_hit_rate')[0]:.1f}"
+
+
 def met_latency_price(runs):
     hits = value(runs, "slo_hit_rate")
     text = "" if hits is None else f"{100 * hits[0]:.1f} · "
@@ -63,13 +68,17 @@ def met_latency_price(runs):
 CELLS = {
     "compass": slowdown,
     "compass-arrivals": slowdown,
+    "compass-traces": slowdown,
     "forks": latency,
     "nona": latency,
     "rows": latency,
+    "bound": latency,
     "esg": met_price,
     "overload": met,
+    "overload-beyond": met,
     "robustness": latency_met,
     "small": latency,
+    "cards": latency_tail_met,
     "haste": met_latency_price,
 }
 

@@ -11,9 +11,10 @@
  * Free is the worker when it has done what comes before the task in its queue (weft_ahead.h).
  * Inputs wait for what the node has put on its link before. Doubt is the work that others send to
  * a busy cluster's worker while the inputs travel. What a row says fades: the longer a worker may
- * have changed unseen, the more it is believed to have as much to do as all on average. An output
- * that is gathered elsewhere has to return there. The toll is what the transfers cost others on
- * their links (weft_links.h). Loads hide behind the queue; one that evicts models costs more, the
+ * have changed unseen, the more it is believed to have as much to do as all on average, and the
+ * more it is left to chance which of such workers is taken (weft_fade.h). An output that is
+ * gathered elsewhere has to return there. The toll is what the transfers cost others on their links
+ * (weft_links.h). Loads hide behind the queue; one that evicts models costs more, the
  * longer queues are (as compass). Among equals the node's own worker is taken, then the next after
  * it: if all nodes took the lowest, those with the same rows would meet there. A branch makes room
  * for branches of its fork that would lose more by leaving. Where there are more tasks than
@@ -47,36 +48,14 @@
 #include "policy/weft_fade.h"
 #include "policy/weft_give_up.h"
 #include "policy/weft_home.h"
+#include "policy/weft_hop.h"
 #include "policy/weft_keep.h"
 #include "policy/weft_options.h"
+#include "policy/weft_stay.h"
 #include "policy/weighed.h"
 
 /* By which part of the way that is left to go the keys of branches of a job differ. */
 enum { BRANCHES_APART = 1024 };
-
-/* In a crowd a task stays on its node unless that has so many times as much to do as others. */
-enum { BEHIND_MAX = 4 };
-
-/* Workers are drawn evenly from groups: in the rack or not, with the models or without. */
-enum { GROUP_IN_RACK = 1, GROUP_HOLDER = 2, GROUPS = 4, GROUP_NOT_USABLE = GROUPS };
-
-/* The task in question. */
-struct hop {
-    const struct policy_input *input;
-    const struct task_facts *facts;
-    struct compass_prices prices;
-    struct compass_task task;
-    int64_t key_ns;         /* Where it would stand in a queue. */
-    uint64_t bytes;         /* Of its inputs, which are all here. */
-    uint32_t return_node;   /* Where its output is gathered; NODE_NONE: wherever it runs. */
-    uint64_t return_bytes;  /* Of that output. */
-    uint32_t usable;        /* Workers that can run it. */
-    uint32_t busy;          /* Usable ones that have something to do. */
-    int64_t mean_ns;        /* What usable ones had to do when their rows were made, on average. */
-    uint32_t sample;        /* So many of each group are drawn. */
-    uint32_t alike[GROUPS]; /* Usable ones by group. */
-    uint8_t *groups;        /* By worker. */
-};
 
 /* The critical path of each workflow on the fastest devices. */
 static const void *plan(struct arena *arena, const struct plan_input *input)
@@ -156,7 +135,7 @@ static int64_t order(const struct policy_input *input, const struct ready_facts 
 }
 
 /* Where the output of the task is gathered, as far as that is known. */
-static void find_return(struct hop *hop)
+static void find_return(struct weft_hop *hop)
 {
     const struct task_facts *facts = hop->facts;
     const struct workflow *graph = facts->job->graph;
@@ -177,7 +156,7 @@ static void find_return(struct hop *hop)
     }
 }
 
-static void set_prices(struct hop *hop, int64_t backlog_ns)
+static void set_prices(struct weft_hop *hop, int64_t backlog_ns)
 {
     const struct policy_input *input = hop->input;
     const double *values = input->options;
@@ -198,7 +177,7 @@ static bool is_in_rack(const struct view *view, uint32_t worker)
 }
 
 /* Whether @worker holds, or loads, all models of the task. */
-static bool holds_all(const struct hop *hop, uint32_t worker)
+static bool holds_all(const struct weft_hop *hop, uint32_t worker)
 {
     const struct workflow_task *kind = hop->task.kind;
     bool holds = true;
@@ -209,20 +188,47 @@ static bool holds_all(const struct hop *hop, uint32_t worker)
 }
 
 /* The group of @worker, which can be used. */
-static uint8_t group_of(const struct hop *hop, uint32_t worker)
+static uint8_t group_of(const struct weft_hop *hop, uint32_t worker)
 {
     const bool in_rack = is_in_rack(hop->input->view, worker);
-    return (uint8_t)((in_rack ? GROUP_IN_RACK : 0) | (holds_all(hop, worker) ? GROUP_HOLDER : 0));
+    return (
+        uint8_t)((in_rack ? WEFT_GROUP_IN_RACK : 0) | (holds_all(hop, worker) ? WEFT_GROUP_HOLDER : 0));
+}
+
+/*
+ * What the usable workers of this node had to do when jobs came, on average of late: as much as
+ * those of others, of which rows may tell too little.
+ */
+static int64_t own_mean_ns(const struct weft_hop *hop)
+{
+    const struct view *view = hop->input->view;
+    struct weft_state *state = state_of(hop->input);
+    int64_t sum_ns = 0;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < view->worker_count; i++) {
+        const uint32_t worker = view->worker_first + i;
+        if (hop->groups[worker] != WEFT_GROUP_NOT_USABLE) {
+            sum_ns += min_i64(view_row_free_at_ns(view, worker) - view->now_ns, DURATION_NS_MAX);
+            count++;
+        }
+    }
+    if (count == 0) {
+        return 0;
+    }
+    if (hop->facts->job->graph->tasks[hop->facts->task].in_count == 0) {
+        state->own_ns += (sum_ns / count - state->own_ns) / WEFT_FADE_JOBS;
+    }
+    return state->own_ns;
 }
 
 /* Look at all rows once. @groups is room for one of each worker. */
 static void open_hop(
-    struct hop *hop, const struct policy_input *input, const struct task_facts *facts,
+    struct weft_hop *hop, const struct policy_input *input, const struct task_facts *facts,
     uint8_t *groups)
 {
     const struct view *view = input->view;
     int64_t backlog_ns = 0;
-    *hop = (struct hop){
+    *hop = (struct weft_hop){
         .input = input,
         .facts = facts,
         .sample = (uint32_t)input->options[WEFT_SAMPLE],
@@ -236,7 +242,7 @@ static void open_hop(
     hop->key_ns = policy_advance(key_of(input, facts->job, facts->task), facts->job->priority);
     find_return(hop);
     for (uint32_t worker = 0; worker < view->fleet->worker_count; worker++) {
-        groups[worker] = GROUP_NOT_USABLE;
+        groups[worker] = WEFT_GROUP_NOT_USABLE;
         if (choose_can_use(view, worker, hop->task.need)) {
             const int64_t wait_ns = view_free_at_ns(view, worker) - view->now_ns;
             backlog_ns += min_i64(wait_ns, DURATION_NS_MAX);
@@ -248,19 +254,13 @@ static void open_hop(
         }
     }
     if (hop->usable > 0) {
-        hop->mean_ns /= hop->usable;
+        hop->mean_ns = max_i64(hop->mean_ns / hop->usable, own_mean_ns(hop));
         set_prices(hop, backlog_ns / hop->usable);
     }
 }
 
-/* Whether @worker can be used and has all models of the task. */
-static bool is_holder(const struct hop *hop, uint32_t worker)
-{
-    return (hop->groups[worker] & GROUP_HOLDER) != 0;
-}
-
 /* What others may send to a worker while inputs travel for @late_ns. */
-static int64_t doubt_ns(const struct hop *hop, int64_t late_ns)
+static int64_t doubt_ns(const struct weft_hop *hop, int64_t late_ns)
 {
     const int64_t factor_64ths = compass_64ths(hop->input->options[WEFT_DOUBT]);
     return late_ns / hop->usable * hop->busy / 64 * factor_64ths;
@@ -271,23 +271,29 @@ static struct weft_links *links_of(const struct policy_input *input)
     return &state_of(input)->links;
 }
 
-static int64_t weighed_toll_ns(const struct hop *hop, const struct weft_transfer *transfer)
+static int64_t weighed_toll_ns(const struct weft_hop *hop, const struct weft_transfer *transfer)
 {
     const struct weft_links *links = links_of(hop->input);
     const int64_t toll_ns = weft_toll_ns(links, transfer, hop->input->view->now_ns);
     return toll_ns / 64 * compass_64ths(hop->input->options[WEFT_TOLL]);
 }
 
+/* Which share of the row of @worker has faded. */
+static int64_t faded(struct weft_hop *hop, uint32_t worker)
+{
+    const struct view *view = hop->input->view;
+    const int64_t run_ns = compass_times_on(&hop->task, &view->fleet->workers[worker])->run_ns;
+    return hop->input->options[WEFT_FADE] == 0 ? 0 : weft_faded(view, worker, run_ns);
+}
+
 /* When @worker has done what comes before the task, and what it may have got since its row. */
-static int64_t free_at_ns(struct hop *hop, uint32_t worker)
+static int64_t free_at_ns(struct weft_hop *hop, uint32_t worker, int64_t faded)
 {
     const struct view *view = hop->input->view;
     const double *values = hop->input->options;
     const int64_t run_ns = compass_times_on(&hop->task, &view->fleet->workers[worker])->run_ns;
     int64_t free_ns = view_free_at_ns(view, worker);
-    if (values[WEFT_FADE] != 0) {
-        free_ns += weft_fade_ns(view, worker, free_ns, hop->mean_ns, run_ns);
-    }
+    free_ns += weft_fade_ns(view, free_ns, hop->mean_ns, faded);
     if (hop->input->orders && values[WEFT_AHEAD] != 0) {
         free_ns -= weft_ahead_ns(view, worker, hop->key_ns, run_ns);
     }
@@ -295,7 +301,7 @@ static int64_t free_at_ns(struct hop *hop, uint32_t worker)
 }
 
 /* The score of @worker, which can be used. */
-static int64_t score_ns(struct hop *hop, uint32_t worker, int64_t free_ns)
+static int64_t score_ns(struct weft_hop *hop, uint32_t worker, int64_t free_ns)
 {
     const struct view *view = hop->input->view;
     const struct weft_links *links = links_of(hop->input);
@@ -334,146 +340,84 @@ static int64_t score_ns(struct hop *hop, uint32_t worker, int64_t free_ns)
 }
 
 /* Whether @worker is looked at: all where there are few, or where the data is or returns to. */
-static bool is_drawn(const struct hop *hop, uint32_t worker, bool is_near)
+static bool is_drawn(const struct weft_hop *hop, uint32_t worker, bool is_near)
 {
     const uint32_t sample = hop->sample;
     const uint32_t of = hop->alike[hop->groups[worker]];
     return is_near || of <= sample + sample / 2 || rng_below(hop->input->rng, of) < sample;
 }
 
-/* What task @task, whose input of @bytes is here, loses at least if it must run elsewhere. */
-static int64_t leave_ns(const struct hop *hop, uint32_t task, uint64_t bytes)
+/* The best of some workers. */
+struct pick {
+    uint32_t worker;   /* WORKER_NONE: there is none yet. */
+    uint32_t at;       /* When it was looked at: the first of equals wins. */
+    int64_t score_ns;  /* By which it is compared with the best of others. */
+    int64_t chosen_ns; /* By which it was chosen: rows that have faded leave it to chance. */
+};
+
+static bool is_better(const struct pick *pick, const struct pick *than)
 {
-    const struct view *view = hop->input->view;
+    return pick->score_ns < than->score_ns ||
+           (pick->score_ns == than->score_ns && pick->at < than->at);
+}
+
+/* Find the best of the node's own workers, if @is_kept of no others, and the best of others. */
+static void choose(struct weft_hop *hop, bool is_kept, struct pick *own_out, struct pick *away_out)
+{
+    const struct policy_input *input = hop->input;
+    const struct view *view = input->view;
     const struct fleet *fleet = view->fleet;
-    const struct workflow *graph = hop->facts->job->graph;
-    const uint32_t other = view->node == 0 ? fleet->node_count - 1 : 0;
-    int64_t sum_ns = weft_transfer(fleet, view->node, other, bytes).whole_ns;
-    for (uint32_t i = 0; i < graph->tasks[task].out_count; i++) {
-        const struct workflow_edge *edge = workflow_out(graph, task, i);
-        if (workflow_is_join(graph, edge->to)) {
-            const uint64_t back = workflow_edge_bytes(edge, hop->facts->items);
-            sum_ns += weft_transfer(fleet, other, view->node, back).whole_ns;
-        }
-    }
-    return sum_ns;
-}
-
-/*
- * Whether branches of the same fork, which are to be placed next, want the workers of this node
- * more than this one, which loses @loss_ns elsewhere, and here waits for @wait_ns and runs for
- * @run_ns.
- */
-static bool is_wanted_more(const struct hop *hop, int64_t loss_ns, int64_t wait_ns, int64_t run_ns)
-{
-    const struct task_facts *facts = hop->facts;
-    const struct view *view = hop->input->view;
-    const struct workflow *graph = facts->job->graph;
-    if (graph->tasks[facts->task].in_count != 1 || facts->placement == NULL) {
-        return false;
-    }
-    const uint32_t from = workflow_in(graph, facts->task, 0)->from;
-    uint32_t rivals = 0;
-    for (uint32_t i = 0; i < graph->tasks[from].out_count; i++) {
-        const struct workflow_edge *edge = workflow_out(graph, from, i);
-        if (edge->to == facts->task || workflow_is_join(graph, edge->to) ||
-            facts->placement[edge->to] != PLACEMENT_UNBOUND) {
+    const struct pick none = {
+        .worker = WORKER_NONE, .at = UINT32_MAX, .score_ns = INT64_MAX, .chosen_ns = INT64_MAX};
+    struct pick others[WEFT_GROUPS] = {none, none, none, none};
+    *own_out = none;
+    *away_out = none;
+    for (uint32_t at = 0; hop->usable > 0 && at < fleet->worker_count; at++) {
+        const uint32_t worker = input->options[WEFT_ROUND] != 0 ? choose_round(view, at) : at;
+        const uint32_t node = fleet->workers[worker].node;
+        const bool is_near = node == view->node || node == hop->return_node;
+        if (hop->groups[worker] == WEFT_GROUP_NOT_USABLE || (is_kept && node != view->node) ||
+            !is_drawn(hop, worker, is_near)) {
             continue;
         }
-        const int64_t leaves_ns = leave_ns(hop, edge->to, workflow_edge_bytes(edge, facts->items));
-        rivals += min_i64(leaves_ns - wait_ns, run_ns) > loss_ns ? 1 : 0;
-    }
-    uint32_t idle = 0;
-    for (uint32_t i = 0; i < view->worker_count; i++) {
-        const uint32_t worker = view->worker_first + i;
-        idle += view_free_at_ns(view, worker) <= view->now_ns ? 1 : 0;
-    }
-    return rivals > 0 && rivals >= idle;
-}
-
-/*
- * Whether workers of other nodes have more tasks than there are workers, and each on average at
- * least a BEHIND_MAXth of @wait_ns to do.
- */
-static bool is_crowded(const struct hop *hop, int64_t wait_ns)
-{
-    const struct view *view = hop->input->view;
-    uint32_t tasks = 0;
-    uint32_t others = 0;
-    int64_t sum_ns = 0;
-    for (uint32_t worker = 0; worker < view->fleet->worker_count; worker++) {
-        if (view_is_own(view, worker) || !choose_can_use(view, worker, hop->task.need)) {
-            continue;
+        struct pick *best = node == view->node ? own_out : &others[hop->groups[worker]];
+        const int64_t share = faded(hop, worker);
+        const int64_t score = score_ns(hop, worker, free_at_ns(hop, worker, share));
+        const int64_t chance_ns =
+            input->options[WEFT_CHANCE] == 0 ? 0 : weft_chance_ns(input->rng, hop->mean_ns, share);
+        weigh(input, hop->facts->job->graph, hop->facts->task, worker, score);
+        if (score + chance_ns < best->chosen_ns) { /* Strict: the first wins a tie. */
+            *best = (struct pick){worker, at, score, score + chance_ns};
         }
-        const bool is_busy = view_row_free_at_ns(view, worker) > view->now_ns;
-        tasks += is_busy ? 1 + view_load(view, worker)->queued_items : 0;
-        sum_ns += min_i64(view_free_at_ns(view, worker) - view->now_ns, DURATION_NS_MAX);
-        others++;
     }
-    return tasks >= hop->usable && wait_ns / BEHIND_MAX <= sum_ns / max_u32(others, 1);
-}
-
-/*
- * Whether the task stays on its node. Where there are more tasks than workers, one that leaves only
- * changes places with another, and tensors travel for it. Not if they hardly do, nor if this node
- * is much further behind than others.
- */
-static bool stays(struct hop *hop)
-{
-    const struct view *view = hop->input->view;
-    const struct task_facts *facts = hop->facts;
-    const uint32_t worker = facts->here;
-    const int64_t wait_ns = view_free_at_ns(view, worker) - view->now_ns;
-    if (facts->job->graph->tasks[facts->task].in_count == 0 || wait_ns <= 0 ||
-        !is_holder(hop, worker)) {
-        return false;
+    for (uint32_t i = 0; i < WEFT_GROUPS; i++) {
+        if (is_better(&others[i], away_out)) {
+            *away_out = others[i];
+        }
     }
-    const int64_t run_ns = compass_times_on(&hop->task, &view->fleet->workers[worker])->run_ns;
-    return leave_ns(hop, facts->task, hop->bytes) >= run_ns / 16 && is_crowded(hop, wait_ns);
 }
 
 static uint32_t place_task(const struct policy_input *input, const struct task_facts *facts)
 {
     const struct view *view = input->view;
     const struct fleet *fleet = view->fleet;
-    struct hop hop;
+    struct weft_hop hop;
     uint8_t groups[WORKERS_MAX];
-    uint32_t best = WORKER_NONE;
-    int64_t best_ns = INT64_MAX;
-    uint32_t away = WORKER_NONE;
-    int64_t away_ns = INT64_MAX;
+    struct pick own;
+    struct pick away;
     open_hop(&hop, input, facts, groups);
-    const bool is_kept = input->options[WEFT_STAY] != 0 && stays(&hop);
-    for (uint32_t at = 0; hop.usable > 0 && at < fleet->worker_count; at++) {
-        const uint32_t worker = input->options[WEFT_ROUND] != 0 ? choose_round(view, at) : at;
-        const uint32_t node = fleet->workers[worker].node;
-        const bool is_near = node == view->node || node == hop.return_node;
-        if (groups[worker] == GROUP_NOT_USABLE || (is_kept && node != view->node) ||
-            !is_drawn(&hop, worker, is_near)) {
-            continue;
-        }
-        const int64_t score = score_ns(&hop, worker, free_at_ns(&hop, worker));
-        weigh(input, facts->job->graph, facts->task, worker, score);
-        if (score < best_ns) { /* Strict: the first from its own on wins a tie. */
-            best = worker;
-            best_ns = score;
-        }
-        if (node != view->node && score < away_ns) {
-            away = worker;
-            away_ns = score;
-        }
-    }
-    if (best != WORKER_NONE && away != WORKER_NONE && fleet->workers[best].node == view->node &&
-        input->options[WEFT_FORK] != 0 &&
-        is_wanted_more(
-            &hop, away_ns - best_ns, view_free_at_ns(view, best) - view->now_ns,
+    choose(&hop, input->options[WEFT_STAY] != 0 && weft_stays(&hop), &own, &away);
+    uint32_t best = is_better(&away, &own) ? away.worker : own.worker;
+    if (best == own.worker && away.worker != WORKER_NONE && input->options[WEFT_FORK] != 0 &&
+        weft_is_wanted_more(
+            &hop, away.score_ns - own.score_ns, view_free_at_ns(view, best) - view->now_ns,
             compass_times_on(&hop.task, &fleet->workers[best])->run_ns)) {
-        best = away;
+        best = away.worker;
     }
     if (best == WORKER_NONE) {
         return choose_first(view, hop.task.need);
     }
-    if (!is_holder(&hop, best)) {
+    if (!weft_hop_is_holder(&hop, best)) {
         weft_keep_note(input, hop.task.kind, best);
     }
     const struct weft_transfer sent =

@@ -1,8 +1,7 @@
 #include "policy/weft_ahead.h"
 
 #include "base/numbers.h"
-
-enum { SHARE_ONE = 1024 };
+#include "policy/weft_share.h"
 
 /* Which part of what waits has later keys than @key_ns, in 1024ths. */
 static int64_t share_behind(const struct row_load *load, int64_t key_ns)
@@ -10,12 +9,12 @@ static int64_t share_behind(const struct row_load *load, int64_t key_ns)
     const int64_t first_ns = load->at_ns + (int64_t)load->first_steps * ROW_STEP_NS;
     const int64_t last_ns = load->at_ns + (int64_t)load->last_steps * ROW_STEP_NS;
     if (key_ns < first_ns) {
-        return SHARE_ONE;
+        return WEFT_SHARE_ONE;
     }
     if (key_ns >= last_ns) {
         return 0;
     }
-    return (last_ns - key_ns) / max_i64((last_ns - first_ns) / SHARE_ONE, 1);
+    return (last_ns - key_ns) / max_i64((last_ns - first_ns) / WEFT_SHARE_ONE, 1);
 }
 
 int64_t weft_ahead_ns(const struct view *view, uint32_t worker, int64_t key_ns, int64_t run_ns)
@@ -26,5 +25,5 @@ int64_t weft_ahead_ns(const struct view *view, uint32_t worker, int64_t key_ns, 
         return 0;
     }
     const int64_t gain_ns = waits_ns - run_ns * load->queued_items;
-    return gain_ns / SHARE_ONE * min_i64(share_behind(load, key_ns), SHARE_ONE);
+    return weft_share_ns(gain_ns, min_i64(share_behind(load, key_ns), WEFT_SHARE_ONE));
 }

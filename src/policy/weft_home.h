@@ -38,6 +38,7 @@ struct weft_plan {
 /* What every node uses comes first: where no task waits, the rest is never touched. */
 struct weft_state {
     struct weft_links links;
+    int64_t own_ns;     /* What own workers have to do when a job comes, on average of late. */
     int64_t idle_at_ns; /* When idle was found out. */
     int64_t idle;       /* Units of devices that are free, of all, in 1024ths. */
     int64_t off;        /* By which share of their time batches start off their plan, in 2^20ths. */

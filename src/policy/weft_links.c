@@ -1,9 +1,10 @@
 #include "policy/weft_links.h"
 
 #include "base/numbers.h"
+#include "policy/weft_share.h"
 
-/* Loads are in 1024ths. A link is never taken for fuller than this, or nothing would use it. */
-enum { LOAD_ONE = 1024, LOAD_MAX = 972 };
+/* A link is never taken for fuller than this, or nothing would use it. */
+enum { LOAD_MAX = WEFT_SHARE_ONE * 95 / 100 };
 
 bool weft_crosses_core(const struct fleet *fleet, uint32_t from, uint32_t to)
 {
@@ -36,13 +37,15 @@ struct weft_transfer weft_transfer(
 static int64_t busy_ns(const struct weft_link *link, int64_t now_ns)
 {
     const int64_t passed_ns = min_i64(now_ns - link->seen_ns, WEFT_LINK_SPAN_NS);
-    return link->busy_ns - link->busy_ns / LOAD_ONE * (passed_ns / (WEFT_LINK_SPAN_NS / LOAD_ONE));
+    const int64_t passed = passed_ns / (WEFT_LINK_SPAN_NS / WEFT_SHARE_ONE);
+    return link->busy_ns - weft_share_ns(link->busy_ns, passed);
 }
 
 static int64_t toll_ns(const struct weft_link *link, int64_t use_ns, int64_t now_ns)
 {
-    const int64_t load = min_i64(busy_ns(link, now_ns) / (WEFT_LINK_SPAN_NS / LOAD_ONE), LOAD_MAX);
-    return use_ns / (LOAD_ONE - load) * load;
+    const int64_t load =
+        min_i64(busy_ns(link, now_ns) / (WEFT_LINK_SPAN_NS / WEFT_SHARE_ONE), LOAD_MAX);
+    return use_ns / (WEFT_SHARE_ONE - load) * load;
 }
 
 int64_t weft_toll_ns(

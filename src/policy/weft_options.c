@@ -10,6 +10,7 @@ const struct policy_option weft_options[] = {
     [WEFT_DOUBT] =
         {"doubt", 3, 0, 100, false, "work that may arrive first, as a multiple of the transfer"},
     [WEFT_FADE] = {"fade", 1, 0, 1, true, "0: believe rows however old they are"},
+    [WEFT_CHANCE] = {"chance", 1, 0, 1, true, "0: rows that have faded decide all the same"},
     [WEFT_SAMPLE] =
         {"sample", 8, 1, 4096, true,
          "workers drawn from the rack and from others, with the models and without"},

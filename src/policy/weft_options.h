@@ -13,6 +13,7 @@ enum weft_option {
     WEFT_RETURN,
     WEFT_DOUBT,
     WEFT_FADE,
+    WEFT_CHANCE,
     WEFT_SAMPLE,
     WEFT_EVICTION,
     WEFT_SPREAD,

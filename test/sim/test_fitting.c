@@ -1,7 +1,7 @@
 /*
  * Clusters in which not everything fits everywhere, under every policy: no job may fail.
  *
- * Covers: src/node/placing.c src/node/routing.c src/node/home.c src/policy/compose.c
+ * Covers: src/node/placing.c src/node/routing.c src/node/home.c src/policy/compose_ask.c
  */
 #include <setjmp.h>
 #include <stdarg.h>

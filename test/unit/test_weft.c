@@ -3,7 +3,7 @@
  *
  * Covers: src/policy/weft.c src/policy/weft_ahead.c src/policy/weft_fade.c
  *         src/policy/weft_give_up.c src/policy/weft_keep.c src/policy/weft_links.c
- *         src/policy/weft_options.c
+ *         src/policy/weft_options.c src/policy/weft_stay.c
  */
 #include "policy/weft_links.h"
 #include "policy_fixture.h"
