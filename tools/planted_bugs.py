@@ -815,6 +815,15 @@ BUGS = [
         (UNIT_TESTS,),
     ),
     Bug(
+        "put-off-shown-of-all",
+        "src/node/tickets.c",
+        "rows count first tasks among those that were put off, and ever fewer jobs begin",
+        "`tickets_count()` does not ask what comes before a task",
+        "if (kind->in_count > 0) {",
+        "if (kind->in_count + 1 > 0) {",
+        (UNIT_TESTS,),
+    ),
+    Bug(
         "put-off-in-place",
         "src/node/dispatch.c",
         "what is put off at a worker keeps its place in the queue",

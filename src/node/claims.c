@@ -65,6 +65,9 @@ static void fill(
             break;
         }
         tickets_take(node, slot);
+        if (!put_off) {
+            tickets_count(node, slot, /* put_off */ false);
+        }
         claim->task_count++;
         claim->items += ticket->items;
         *link = slot;

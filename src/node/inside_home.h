@@ -106,8 +106,9 @@ struct home {
     int64_t any_key; /* The smallest of what waits for room elsewhere, as rows said at any_at_ns, */
     int64_t any_wanting_key; /* and of what waits for a certain worker. */
     int64_t any_at_ns;
-    bool presses;    /* Rows say that something waits for room here, */
-    uint16_t wanted; /* and for which worker. */
+    bool presses;     /* Rows say that something waits for room here, */
+    uint16_t wanted;  /* and for which worker. */
+    uint32_t put_off; /* Of tasks after the first ones, the share that was put off, in 2^24ths. */
 };
 
 #endif /* NODE_INSIDE_HOME_H */

@@ -64,6 +64,7 @@ void pressing_show(const struct node *node, struct row_load *load)
 {
     const struct press press = node->seat.yields ? own_press(node) : NOTHING;
     load->urgency = 0;
+    load->put_off = (uint8_t)(node->home.put_off >> 16);
     load->wanted = press.wanted;
     if (press.key != INT64_MAX) {
         const int64_t due_ns = max_i64(press.key, -DURATION_NS_MAX);

@@ -5,6 +5,9 @@
 #include "node/outbox.h"
 #include "node/visits.h"
 
+/* All tasks; and a new one counts one part in so many. */
+enum { PUT_OFF_ALL = (1 << 24) - 1, PUT_OFF_WEIGHT = 64 };
+
 /* Two tickets can have the same key; then the later one displaces the earlier. */
 static uint64_t ticket_key(struct job_id job, uint32_t task)
 {
@@ -79,10 +82,22 @@ void tickets_take(struct node *node, uint32_t slot)
     home->active[i] = home->active[home->active_count];
 }
 
+void tickets_count(struct node *node, uint32_t slot, bool put_off)
+{
+    const struct ticket *ticket = ticket_at(node, slot);
+    const struct workflow_task *kind = &workflow_at(node, ticket->workflow)->tasks[ticket->task];
+    uint32_t *share = &node->home.put_off;
+    if (kind->in_count > 0) {
+        *share += put_off ? (PUT_OFF_ALL - *share) / PUT_OFF_WEIGHT : 0;
+        *share -= put_off ? 0 : *share / PUT_OFF_WEIGHT;
+    }
+}
+
 void tickets_put_off(struct node *node, uint32_t slot)
 {
     struct ticket *ticket = ticket_at(node, slot);
     tickets_take(node, slot);
+    tickets_count(node, slot, /* put_off */ true);
     ticket->key = policy_put_off(ticket->key);
     ticket->put_off = true;
     insert(node, slot);

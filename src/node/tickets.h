@@ -23,6 +23,9 @@ void tickets_put_back(struct node *node, uint32_t slot);
 /* Waiting ticket @slot gives way to others: it waits behind all that was not put off. */
 void tickets_put_off(struct node *node, uint32_t slot);
 
+/* Ticket @slot runs, or is put off: of tasks after the first ones the share is shown to others. */
+void tickets_count(struct node *node, uint32_t slot, bool put_off);
+
 /* Forget ticket @slot, which is in no queue; or tell its holder that it cannot run first. */
 void tickets_forget(struct node *node, uint32_t slot);
 void tickets_refuse(struct node *node, uint32_t slot, enum reason reason);

@@ -102,6 +102,10 @@ enum hope weft_hope(const struct policy_input *input, const struct ready_facts *
     if (is_worthless && (is_over || is_late(input, task))) {
         return HOPE_NONE;
     }
-    return (is_over || is_doubtful(input, task)) && !is_loaded_for(input, task) ? HOPE_LATE
-                                                                                : HOPE_GOOD;
+    const struct weft_plan *plan = input->plan;
+    const bool is_at_home = plan->waits[task->job->graph->queue_first + task->task];
+    if (is_over || is_doubtful(input, task)) {
+        return is_loaded_for(input, task) ? HOPE_GOOD : HOPE_LATE;
+    }
+    return is_at_home && weft_begin_not(input, task) ? HOPE_LATE : HOPE_GOOD;
 }

@@ -24,6 +24,7 @@
 #include "policy/demand.h"
 #include "policy/esg_plan.h"
 #include "policy/esg_warm.h"
+#include "policy/weft_begin.h"
 #include "policy/weft_learn.h"
 #include "policy/weft_links.h"
 
@@ -43,6 +44,7 @@ struct weft_state {
     int64_t idle;       /* Units of devices that are free, of all, in 1024ths. */
     int64_t off;        /* By which share of their time batches start off their plan, in 2^20ths. */
     uint32_t lost[WORKFLOWS_MAX]; /* Jobs given up since the last one that was completed. */
+    struct weft_begin begin;      /* Which jobs are put off before they begin. */
     struct demand demand;         /* Where memory is short: what is used again soon. */
     struct weft_learn learn;
     struct esg_state esg;

@@ -36,6 +36,8 @@ const struct policy_option weft_options[] = {
     [WEFT_RESERVE] =
         {"reserve", 0.75, 0, 1, false,
          "share of the time to wait that must be left to a job while nothing is idle"},
+    [WEFT_BEGIN] =
+        {"begin", 0.9, 0, 1, false, "of the jobs that will be late, the share put off at once"},
     [WEFT_STAY] = {"stay", 1, 0, 1, true, "0: tasks move also while there are more than workers"},
     [WEFT_AHEAD] = {"ahead", 1, 0, 1, true, "0: tasks are taken to wait behind all that waits"},
     [WEFT_ROUND] = {"round", 1, 0, 1, true, "0: among equals the lowest index wins on every node"},

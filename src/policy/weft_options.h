@@ -29,6 +29,7 @@ enum weft_option {
     WEFT_GIVE_UP,
     WEFT_STRICT,
     WEFT_RESERVE,
+    WEFT_BEGIN,
     WEFT_STAY,
     WEFT_ROUND,
     WEFT_AHEAD,

@@ -37,6 +37,7 @@ struct row_load {
     uint16_t urgency;     /* Of what waits for room in home queues of that node; 0: nothing does. */
     uint16_t wanted;      /* The worker that this waits for, if others shall leave it alone. */
     uint8_t gpu_free;     /* Units of the device that no batch holds. */
+    uint8_t put_off;      /* Of later tasks in home queues, the share put off, in 255ths. */
     uint8_t accepting;    /* 0 while the worker drains, or if its device is lost. Else as above. */
 };
 

@@ -6,14 +6,14 @@
 /*
  *   version  parts  worker  incarnation
  *   1        1      4       4
- *     [queued_ns  run_ns  sequence  items  gpu_free  cpu_free  layout  urgency  wanted  accepting]
- *     [8          8       8         4      1         2         4       2        2       1        ]
- *     [waits_steps  first_steps  last_steps]
- *     [4            4            4         ]
+ *     [queued_ns  run_ns  sequence  items  gpu_free  cpu_free  layout  urgency  wanted]
+ *     [8          8       8         4      1         2         4       2        2     ]
+ *     [put_off  accepting  waits_steps  first_steps  last_steps]
+ *     [1        1          4            4            4         ]
  *     [sequence  free_bytes  resident  loading]
  *     [8         8           32        32     ]
  */
-_Static_assert(10 + 52 + 80 <= ROW_BYTES_MAX, "a row with both parts fits");
+_Static_assert(10 + 53 + 80 <= ROW_BYTES_MAX, "a row with both parts fits");
 
 static uint32_t incarnation_of(const struct row *row)
 {
@@ -53,6 +53,7 @@ static void put_load(struct bytes_writer *writer, const struct row_load *load)
     bytes_put(writer, load->layout, 4);
     bytes_put(writer, load->urgency, 2);
     bytes_put(writer, load->wanted, 2);
+    bytes_put(writer, load->put_off, 1);
     bytes_put(writer, load->accepting, 1);
     bytes_put(writer, load->waits_steps, 4);
     bytes_put(writer, (uint32_t)load->first_steps, 4);
@@ -70,6 +71,7 @@ static void take_load(struct bytes_reader *reader, struct row_load *load_out)
     load_out->layout = (uint32_t)bytes_take(reader, 4);
     load_out->urgency = (uint16_t)bytes_take(reader, 2);
     load_out->wanted = (uint16_t)bytes_take(reader, 2);
+    load_out->put_off = (uint8_t)bytes_take(reader, 1);
     load_out->accepting = (uint8_t)bytes_take(reader, 1);
     load_out->waits_steps = (uint32_t)bytes_take(reader, 4);
     load_out->first_steps = (int32_t)(uint32_t)bytes_take(reader, 4);

@@ -205,6 +205,33 @@ static void late_jobs_are_put_off(void **state)
     }
 }
 
+/* The share of one in 64, in 255ths. First tasks do not count, nor do those that run in time. */
+static void a_row_says_how_many_later_tasks_are_put_off(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t task; /* Of the diamond. */
+        int64_t left_ns;
+        uint32_t share;
+    } cases[] = {{3, MS(10), 3}, {0, MS(10), 0}, {3, MS(1000), 0}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct lone lone;
+        open_with(&lone, &at_home);
+        is_target = true;
+        const struct job_id job = {.node = 2, .number = 1};
+        (void)request(&lone, MS(1000), 0);
+        struct message offer = lone_message(&lone, MESSAGE_OFFER, job, FLOW_DIAMOND, cases[i].task);
+        offer.worker = 2;
+        offer.work.left_ns = cases[i].left_ns;
+        lone_deliver(&lone, &offer);
+        lone.now_ns += MS(6);
+        lone_batch_done(&lone, WEFT_OK);
+        assert_non_null(lone_sent(&lone, 2, MESSAGE_PULL)); /* It runs all the same. */
+        assert_int_equal(lone.board.entries[lone.worker].live.load.put_off, cases[i].share);
+        lone_close(&lone);
+    }
+}
+
 /* What was put off an hour ago comes first again. */
 static void what_was_put_off_is_not_starved(void **state)
 {
@@ -317,6 +344,7 @@ int main(void)
         cmocka_unit_test(many_hopeless_jobs_end_in_several_steps),
         cmocka_unit_test(hopeless_tickets_leave_their_home_queue),
         cmocka_unit_test(late_jobs_are_put_off),
+        cmocka_unit_test(a_row_says_how_many_later_tasks_are_put_off),
         cmocka_unit_test(what_was_put_off_is_not_starved),
         cmocka_unit_test(what_was_put_off_may_end),
         cmocka_unit_test(the_urgent_go_first),

@@ -345,7 +345,7 @@ static void the_bytes_of_a_message_are_written_down(ATTR_UNUSED void **state)
 {
     static const uint16_t two[] = {0x0102, PLACEMENT_UNBOUND};
     static const uint8_t expected[] = {
-        14,   0,                                        /* version, kind */
+        15,   0,                                        /* version, kind */
         0x04, 0x03, 0,    0,                            /* from */
         0x1b, 0x1a, 0,    0,                            /* its incarnation */
         0x1d, 0x1c, 0,    0,                            /* the receiver's */

@@ -30,6 +30,7 @@ static void draw_row(struct rng *rng, uint32_t parts, struct row *row_out)
     row_out->load.layout = (uint32_t)rng_next(rng);
     row_out->load.urgency = (uint16_t)rng_next(rng);
     row_out->load.wanted = (uint16_t)rng_next(rng);
+    row_out->load.put_off = (uint8_t)rng_next(rng);
     row_out->load.accepting = (uint8_t)rng_below(rng, 2);
     row_out->load.waits_steps = (uint32_t)rng_next(rng);
     row_out->load.first_steps = (int32_t)rng_next(rng);
@@ -72,14 +73,14 @@ static void a_row_is_read_as_it_was_written_but_for_its_times(ATTR_UNUSED void *
 
 static void the_bytes_of_a_row_are_written_down(ATTR_UNUSED void **state)
 {
-    static const char expected[] = "\x0e\x03\x02\x01\0\0" /* version, parts, worker */
+    static const char expected[] = "\x0f\x03\x02\x01\0\0" /* version, parts, worker */
                                    "\x07\0\0\0"           /* incarnation */
                                    "\x03\0\0\0\0\0\0\0"   /* queued_ns */
                                    "\x02\0\0\0\0\0\0\0"   /* run_ns */
                                    "\x04\0\0\0\0\0\0\0"   /* sequence */
                                    "\x05\0\0\0\x06"       /* queued_items, gpu_free */
                                    "\x0a\0\x0b\0\0\0"     /* cpu_free, layout */
-                                   "\x0c\0\x0d\0\x01"     /* urgency, wanted, accepting */
+                                   "\x0c\0\x0d\0\x10\x01" /* urgency, wanted, put_off, accepting */
                                    "\x0e\0\0\0"           /* waits_steps */
                                    "\xfe\xff\xff\xff"     /* first_steps */
                                    "\x0f\0\0\0"           /* last_steps */
@@ -108,6 +109,7 @@ static void the_bytes_of_a_row_are_written_down(ATTR_UNUSED void **state)
                 .layout = 11,
                 .urgency = 12,
                 .wanted = 13,
+                .put_off = 16,
                 .accepting = 1,
                 .waits_steps = 14,
                 .first_steps = -2,

@@ -225,6 +225,50 @@ static void the_busier_the_sooner_a_job_is_put_off(void **state)
     assert_int_equal(hope(60 + 629), HOPE_LATE);
 }
 
+/* How many of 200 jobs that have all their time before them are put off at @task. */
+static uint32_t count_put_off(uint32_t task, uint32_t priority)
+{
+    struct job_facts job = cluster.job;
+    uint32_t count = 0;
+    job.priority = priority;
+    for (uint32_t i = 0; i < 200; i++) {
+        cluster.view.now_ns += 50 * MS;
+        job.id.number = i + 1;
+        job.arrived_ns = cluster.view.now_ns - MS;
+        job.deadline_ns = cluster.view.now_ns + 900 * MS;
+        const struct ready_facts facts = {
+            .job = &job, .task = task, .items = 1, .ready_ns = cluster.view.now_ns - MS};
+        count += policy_hope(&cluster.seat, &facts) == HOPE_LATE ? 1 : 0;
+    }
+    return count;
+}
+
+/* A row says that half of the later tasks are put off. */
+static void what_would_be_put_off_later_does_not_begin(void **state)
+{
+    (void)state;
+    for (uint32_t worker = 0; worker < 4; worker++) {
+        occupy(worker, 0, 60000);
+    }
+    cluster_seat(&cluster, "weft");
+    assert_int_equal(count_put_off(0, 0), 0);
+    struct row row = cluster.board.entries[3].live;
+    row.load.put_off = 128;
+    cluster_write(&cluster, &row);
+    (void)count_put_off(0, 0);
+    const uint32_t count = count_put_off(0, 0); /* 0.9 of what is lost so and later: 0.82. */
+    assert_true(count > 150 && count < 180);
+    assert_int_equal(count_put_off(1, 0), 0); /* What has begun, */
+    assert_int_equal(count_put_off(0, 1), 0); /* and what is urgent, goes on. */
+    cluster_seat(&cluster, "weft:begin=0");
+    assert_int_equal(count_put_off(0, 0), 0);
+    for (uint32_t worker = 0; worker < 4; worker++) {
+        occupy(worker, 7, 0);
+    }
+    cluster_seat(&cluster, "weft");
+    assert_int_equal(count_put_off(0, 0), 0); /* There is room. */
+}
+
 /* In the queue of a worker: not what waits for its model, whose load would end with it. */
 static void what_waits_for_its_model_is_not_put_off(void **state)
 {
@@ -661,6 +705,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_late_task_takes_what_ends_first, setup, teardown),
         cmocka_unit_test_setup_teardown(what_was_put_off_runs_where_much_is_idle, setup, teardown),
         cmocka_unit_test_setup_teardown(the_busier_the_sooner_a_job_is_put_off, setup, teardown),
+        cmocka_unit_test_setup_teardown(
+            what_would_be_put_off_later_does_not_begin, setup, teardown),
         cmocka_unit_test_setup_teardown(all_inputs_of_a_batch_count, setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_idle_is_used, setup, teardown),
         cmocka_unit_test_setup_teardown(haste_is_bought_where_plans_fail, setup, teardown),
