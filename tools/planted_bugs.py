@@ -1011,7 +1011,7 @@ BUGS = [
         "`keys_adopt()` takes the first one that it holds",
         "job_edition(entry->job), /* As whoever",
         "node->editions[0], /* As whoever",
-        (SWARM, UNIT_TESTS),
+        (UNIT_TESTS,),
     ),
     Bug(
         "deaf",
