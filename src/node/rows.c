@@ -58,7 +58,7 @@ void rows_load_changed(struct node *node, struct worker *worker)
     live->queued_ns = live->run_ns + slowed_ns(worker, worker->reserved_ns);
     live->queued_ns += at_least_zero(load_ns - run_ns);         /* Loads hide behind what runs, */
     live->queued_ns += slowed_ns(worker, worker->first_run_ns); /* and longer first runs do not. */
-    live->queued_items = worker->queued_items;
+    live->queued_items = (uint16_t)min_u32(worker->queued_items, UINT16_MAX);
     show_waiting(node, worker, live);
     live->gpu_free = (uint8_t)worker->shares.free;
     live->layout = worker->shares.layout;

@@ -24,7 +24,7 @@ static bool write_worker(
     return buffer_add(
         json,
         "%s{\"worker\":%" PRIu32 ",\"node\":%" PRIu32 ",\"incarnation\":%" PRIu32
-        ",\"age_ms\":%.3f,\"queued_ms\":%.3f,\"queued_items\":%" PRIu32
+        ",\"age_ms\":%.3f,\"queued_ms\":%.3f,\"queued_items\":%" PRIu16
         ",\"memory_free_bytes\":%" PRIu64 ",\"resident\":%" PRIu32 ",\"accepting\":%s}",
         is_first ? "" : ",", worker, server->options.fleet->workers[worker].node,
         row.load.incarnation, was_heard ? (double)(now_ns - row.load.at_ns) * 1e-6 : -1.0,

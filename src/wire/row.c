@@ -7,13 +7,13 @@
  *   version  parts  worker  incarnation
  *   1        1      4       4
  *     [queued_ns  run_ns  sequence  items  gpu_free  cpu_free  layout  urgency  wanted]
- *     [8          8       8         4      1         2         4       2        2     ]
+ *     [8          8       8         2      1         2         4       2        2     ]
  *     [put_off  accepting  waits_steps  first_steps  last_steps]
  *     [1        1          4            4            4         ]
  *     [sequence  free_bytes  resident  loading]
  *     [8         8           32        32     ]
  */
-_Static_assert(10 + 53 + 80 <= ROW_BYTES_MAX, "a row with both parts fits");
+_Static_assert(10 + 51 + 80 <= ROW_BYTES_MAX, "a row with both parts fits");
 
 static uint32_t incarnation_of(const struct row *row)
 {
@@ -47,7 +47,7 @@ static void put_load(struct bytes_writer *writer, const struct row_load *load)
     bytes_put(writer, (uint64_t)load->queued_ns, 8);
     bytes_put(writer, (uint64_t)load->run_ns, 8);
     bytes_put(writer, load->sequence, 8);
-    bytes_put(writer, load->queued_items, 4);
+    bytes_put(writer, load->queued_items, 2);
     bytes_put(writer, load->gpu_free, 1);
     bytes_put(writer, load->cpu_free, 2);
     bytes_put(writer, load->layout, 4);
@@ -65,7 +65,7 @@ static void take_load(struct bytes_reader *reader, struct row_load *load_out)
     load_out->queued_ns = (int64_t)bytes_take(reader, 8);
     load_out->run_ns = (int64_t)bytes_take(reader, 8);
     load_out->sequence = bytes_take(reader, 8);
-    load_out->queued_items = (uint32_t)bytes_take(reader, 4);
+    load_out->queued_items = (uint16_t)bytes_take(reader, 2);
     load_out->gpu_free = (uint8_t)bytes_take(reader, 1);
     load_out->cpu_free = (uint16_t)bytes_take(reader, 2);
     load_out->layout = (uint32_t)bytes_take(reader, 4);

@@ -112,7 +112,7 @@ static void idle_workers_are_all_drawn(ATTR_UNUSED void **state)
 }
 
 /* What waits on a worker, in tasks. */
-static void crowd(struct cluster *cluster, uint32_t worker, uint32_t queued_items)
+static void crowd(struct cluster *cluster, uint32_t worker, uint16_t queued_items)
 {
     struct row row = cluster->board.entries[worker].live;
     row.load.queued_ns = 500 + (int64_t)worker;

@@ -139,7 +139,7 @@ static void only_batches_that_pay_are_made(void **state)
 }
 
 /* How much of the device is taken if @items wait in all, one of them of this model. */
-static uint32_t units_for(struct cluster *cluster, uint32_t items, uint32_t gpu_free)
+static uint32_t units_for(struct cluster *cluster, uint16_t items, uint32_t gpu_free)
 {
     struct row row = cluster->board.entries[0].live;
     row.load.queued_items = items;

@@ -24,7 +24,7 @@ static void draw_row(struct rng *rng, uint32_t parts, struct row *row_out)
     row_out->load.queued_ns = (int64_t)(rng_next(rng) >> 2);
     row_out->load.run_ns = (int64_t)(rng_next(rng) >> 2);
     row_out->load.sequence = rng_next(rng);
-    row_out->load.queued_items = (uint32_t)rng_next(rng);
+    row_out->load.queued_items = (uint16_t)rng_next(rng);
     row_out->load.gpu_free = (uint8_t)rng_next(rng);
     row_out->load.cpu_free = (uint16_t)rng_next(rng);
     row_out->load.layout = (uint32_t)rng_next(rng);
@@ -78,7 +78,7 @@ static void the_bytes_of_a_row_are_written_down(ATTR_UNUSED void **state)
                                    "\x03\0\0\0\0\0\0\0"   /* queued_ns */
                                    "\x02\0\0\0\0\0\0\0"   /* run_ns */
                                    "\x04\0\0\0\0\0\0\0"   /* sequence */
-                                   "\x05\0\0\0\x06"       /* queued_items, gpu_free */
+                                   "\x05\0\x06"           /* queued_items, gpu_free */
                                    "\x0a\0\x0b\0\0\0"     /* cpu_free, layout */
                                    "\x0c\0\x0d\0\x10\x01" /* urgency, wanted, put_off, accepting */
                                    "\x0e\0\0\0"           /* waits_steps */

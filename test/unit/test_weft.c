@@ -289,7 +289,7 @@ static void the_only_holder_of_many_workers_is_found(void **state)
 }
 
 static void write_load(
-    struct cluster *cluster, uint32_t worker, uint32_t queued_items, uint32_t slower)
+    struct cluster *cluster, uint32_t worker, uint16_t queued_items, uint32_t slower)
 {
     struct row row = cluster->board.entries[worker].live;
     row.load.queued_items = queued_items;
@@ -302,7 +302,7 @@ static void write_load(
  * @last_steps; the others run something shorter.
  */
 static void let_wait(
-    struct cluster *cluster, uint32_t items, int32_t first_steps, int32_t last_steps)
+    struct cluster *cluster, uint16_t items, int32_t first_steps, int32_t last_steps)
 {
     for (uint32_t worker = 0; worker < 4; worker++) {
         cluster_queue(cluster, worker, worker == 0 ? 61 * ROW_STEP_NS : 10 * RUN_NS);
