@@ -1,15 +1,16 @@
 #!/bin/bash
 # Gather what checks the GPU engine on a machine with an NVIDIA GPU and PyTorch, and nothing else.
 #
-# usage: tools/gpu_bundle.sh BUILD PACKAGES.tgz
+# usage: tools/gpu_bundle.sh BUILD PACKAGES.tgz [VIT.tgz]
 #
 # BUILD is a build folder with bin/weft and bin/gpu, PACKAGES.tgz the models of test/gpu/models.py,
-# compiled for the card. Fills the folder that BUNDLE names, or build/gpu_bundle; run its run.sh
-# there.
+# compiled for the card, VIT.tgz those of ViT, which run.sh compiles otherwise and leaves in $OUT.
+# Fills the folder that BUNDLE names, or build/gpu_bundle; run its run.sh there.
 set -eu
 cd "$(dirname "$0")/.."
 build=$1
 packages=$2
+vit=${3:-}
 bundle=${BUNDLE:-build/gpu_bundle}
 
 rm -rf "$bundle"
@@ -23,6 +24,7 @@ ldd "$build"/bin/weft "$build"/bin/gpu/* | awk '/=> \// { print $3 }' | sort -u 
     cp -L "$library" "$bundle/lib/"
 done
 cp "$packages" "$bundle/packages.tgz"
+[ -z "$vit" ] || cp "$vit" "$bundle/vit.tgz"
 cp tools/weft_export.py "$bundle/tools/"
 cp test/gpu/*.py "$bundle/test/gpu/"
 cp test/gpu/run.sh "$bundle/run.sh"
