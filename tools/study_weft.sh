@@ -4,8 +4,8 @@
 # usage: study_weft.sh TABLE...
 #
 # TABLE is compass, forks, esg, overload, nona, rows, bound, combined, compositions, robustness,
-# ablation, small, cards, haste or all. Prints Markdown (tools/study_weft_table.py). What has run is kept in
-# build/kept (tools/kept.py): a table that was interrupted goes on where it was.
+# ablation, small, cards, haste or all. Prints Markdown (tools/study_weft_table.py). What has run is
+# kept in build/kept (tools/kept.py): a table that was interrupted goes on where it was.
 #
 # Settings, in the environment: WEFT (build/weft); SEEDS (201..216); FOLDER for the scenarios that
 # are made (build/kept/scenarios); POLICIES, between semicolons, instead of those of each table, to

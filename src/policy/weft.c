@@ -190,9 +190,9 @@ static bool holds_all(const struct weft_hop *hop, uint32_t worker)
 /* The group of @worker, which can be used. */
 static uint8_t group_of(const struct weft_hop *hop, uint32_t worker)
 {
-    const bool in_rack = is_in_rack(hop->input->view, worker);
-    return (
-        uint8_t)((in_rack ? WEFT_GROUP_IN_RACK : 0) | (holds_all(hop, worker) ? WEFT_GROUP_HOLDER : 0));
+    const int rack = is_in_rack(hop->input->view, worker) ? WEFT_GROUP_IN_RACK : 0;
+    const int holder = holds_all(hop, worker) ? WEFT_GROUP_HOLDER : 0;
+    return (uint8_t)(rack | holder);
 }
 
 /*
