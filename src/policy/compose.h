@@ -13,6 +13,7 @@
 
 #include "base/histogram.h"
 #include "base/numbers.h"
+#include "policy/compose_ask.h"
 #include "policy/policy.h"
 #include "policy/weighed.h"
 
@@ -105,15 +106,6 @@ void policy_seat_init(
     struct policy_seat *seat, const struct policy_set *set, const struct policy_input *input,
     void *state, struct rng rng, struct policy_meter *meter);
 
-struct admission policy_admit(struct policy_seat *seat, const struct job_facts *job);
-void policy_arrived(struct policy_seat *seat, const struct job_facts *job);
-void policy_answered(struct policy_seat *seat, const struct answered_facts *job);
-enum hope policy_hope(struct policy_seat *seat, const struct ready_facts *task);
-void policy_place_job(
-    struct policy_seat *seat, const struct job_facts *job, uint16_t *placement_out);
-/* WORKER_NONE if no worker is usable. */
-uint32_t policy_place_task(struct policy_seat *seat, const struct task_facts *task);
-
 /* @key of a task of a job with @priority: see PRIORITY_LEVEL_NS. */
 static inline int64_t policy_advance(int64_t key, uint32_t priority)
 {
@@ -131,11 +123,7 @@ static inline int64_t policy_put_off(int64_t key)
 /* Whether tasks of queue @number wait in its home queue. */
 bool policy_waits(const struct policy_seat *seat, uint32_t number);
 
-/* A task joins a queue. */
-void policy_queued(struct policy_seat *seat, const struct ready_facts *task);
-
-/* The key of a task that is ready; and what it is without a policy. */
-int64_t policy_order(struct policy_seat *seat, const struct ready_facts *task);
+/* The key of a task that is ready, without a policy. */
 static inline int64_t policy_order_by_time(const struct policy_seat *seat, uint32_t priority)
 {
     return policy_advance(seat->inputs[ROLE_ORDER].view->now_ns, priority);
@@ -149,22 +137,9 @@ static inline void policy_dispatch_head(uint32_t head_items, struct dispatch_ans
     answer_out->unplanned = false;
     answer_out->configs[0] = (struct config){.batch = head_items};
 }
-void policy_dispatch(
-    struct policy_seat *seat, const struct queue_facts *queue, struct dispatch_answer *answer_out);
-int64_t policy_eviction_ns(
-    const struct policy_seat *seat, const struct workflow_task *task, uint32_t worker,
-    int64_t absent_ns);
-uint32_t policy_steal(struct policy_seat *seat, uint32_t worker);
-uint32_t policy_victim(struct policy_seat *seat, const struct cache_facts *cache);
-uint32_t policy_prefetch(struct policy_seat *seat, const struct cache_facts *cache);
-/* 0 if the composition does not tick. */
-int64_t policy_tick_ns(const struct policy_seat *seat);
-struct tick_answer policy_tick(struct policy_seat *seat);
-void policy_solved(struct policy_seat *seat, uint64_t problem, const void *result);
 
-/* How many bytes the question of a search has; and write them, for the search that tick asked. */
+/* How many bytes the question of a search has. */
 size_t policy_set_question_bytes(const struct policy_set *set);
-void policy_question(struct policy_seat *seat, uint64_t problem, void *question_out);
 
 /*
  * Search, on any thread: @input is that of policy_set_plan(). The caller releases the result
@@ -173,8 +148,5 @@ void policy_question(struct policy_seat *seat, uint64_t problem, void *question_
 void *policy_set_solve(
     const struct policy_set *set, const struct plan_input *input, uint64_t problem,
     const void *question);
-
-/* Count a batch of a home queue that has ended. */
-void policy_ended(struct policy_seat *seat, const struct ended_facts *batch);
 
 #endif /* POLICY_COMPOSE_H */

@@ -4,10 +4,11 @@
  * What a policy of ours answers is checked by ASSERT: nonsense here is an error of the program,
  * not of its user.
  */
-#include "policy/compose.h"
+#include "policy/compose_ask.h"
 
 #include "base/assert.h"
 #include "policy/choose.h"
+#include "policy/compose.h"
 
 #define NOT_TIMED UINT64_MAX
 
