@@ -45,11 +45,18 @@ bool retries_has_asked(const struct sim *sim, uint32_t slot)
     return keyed_at(sim, slot)->has_asked;
 }
 
+/* Whether @owner can mean the present life of @deputy: not if it died, and may be back, since. */
+static bool is_meant(const struct sim *sim, uint32_t owner, uint32_t deputy)
+{
+    const struct sim_node *peer = &sim->nodes[deputy];
+    return peer->node != NULL &&
+           node_has_heard_of(sim->nodes[owner].node, deputy, peer->incarnation);
+}
+
 void retries_accepted(struct sim *sim, uint32_t slot, struct job_id job, uint32_t deputy)
 {
     struct keyed_client *keyed = keyed_at(sim, slot);
-    const bool has_died = deputy != NODE_NONE && sim->nodes[deputy].node == NULL; /* Since. */
-    keyed->deputy = has_died ? NODE_NONE : deputy;
+    keyed->deputy = deputy != NODE_NONE && is_meant(sim, job.node, deputy) ? deputy : NODE_NONE;
     if (keyed->deputy != NODE_NONE) {
         keyed->deputy_incarnation = sim->nodes[deputy].incarnation;
         keyed->edition = job_edition(job);
