@@ -390,7 +390,7 @@ void dispatch_worker(struct node *node, struct worker *worker)
         dispatch_wake(node, worker, now_ns(node));
         return; /* So do those that go elsewhere. */
     }
-    worker->is_owed = false;
+    room_look(worker);
     if (worker->grants != POOL_NONE) {
         grants_start(node, worker);
     }

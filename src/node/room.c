@@ -382,9 +382,16 @@ void room_freed(struct node *node, const struct worker *worker)
     }
 }
 
+void room_look(struct worker *worker)
+{
+    worker->owed_before = worker->owed;
+    worker->is_owed = false;
+}
+
 void room_settle(struct node *node, struct worker *worker)
 {
-    if (!worker->is_owed && worker->passes >= PASSES_MAX) {
+    const bool gives_way = !worker->is_owed || is_before(&worker->owed_before, &worker->owed);
+    if (gives_way && worker->passes >= PASSES_MAX) {
         room_freed(node, worker);
     }
     worker->passes = worker->is_owed ? worker->passes : 0;

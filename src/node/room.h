@@ -35,7 +35,11 @@ bool room_is_owed(const struct node *node, const struct worker *worker);
  */
 void room_freed(struct node *node, const struct worker *worker);
 
-/* @worker has been looked at. If it waits for no room now, those may go on that it kept waiting. */
+/*
+ * @worker is looked at, and has been. If it waits for no room now, or for what comes later than
+ * before, those may go on that it kept waiting.
+ */
+void room_look(struct worker *worker);
 void room_settle(struct node *node, struct worker *worker);
 
 #endif /* NODE_ROOM_H */
