@@ -300,10 +300,9 @@ static uint32_t running_at(uint32_t worker)
     return LONE_ASKED_MAX;
 }
 
-/* A runs all the time, so that C has to wait; and then it is not wanted any more. */
-static void who_had_to_wait_goes_on_when_the_other_needs_nothing(void **state)
+/* A runs all the time, so that C has to wait; then it is not wanted any more, or only later. */
+static void let_wait_and_cancel(bool is_wanted_later)
 {
-    (void)state;
     uint32_t rounds = 0;
     open_shared(3);
     request_at(0, FLOW_WORK);
@@ -321,11 +320,26 @@ static void who_had_to_wait_goes_on_when_the_other_needs_nothing(void **state)
     }
     assert_true(rounds < 12);
     assert_false(lone_is_asked(&lone, EFFECT_UNLOAD));
+    if (is_wanted_later) {
+        request_at(1, FLOW_C);
+    }
     lone_cancel(&lone, waiting);
     assert_true(running_at(0) != LONE_ASKED_MAX);
     lone_settle(&lone);
     assert_true(lone_is_empty(&lone));
     lone_close(&lone);
+}
+
+static void who_had_to_wait_goes_on_when_the_other_needs_nothing(void **state)
+{
+    (void)state;
+    let_wait_and_cancel(/* is_wanted_later */ false);
+}
+
+static void who_had_to_wait_goes_on_when_the_other_waits_for_later_ones(void **state)
+{
+    (void)state;
+    let_wait_and_cancel(/* is_wanted_later */ true);
 }
 
 /* B is loaded ahead into free memory, but not if another worker waits for that. */
@@ -491,6 +505,7 @@ int main(void)
         cmocka_unit_test(what_a_step_launches_and_ends_is_not_launched),
         cmocka_unit_test(what_comes_later_cannot_take_room_for_ever),
         cmocka_unit_test(who_had_to_wait_goes_on_when_the_other_needs_nothing),
+        cmocka_unit_test(who_had_to_wait_goes_on_when_the_other_waits_for_later_ones),
         cmocka_unit_test(what_is_loaded_ahead_leaves_room_that_is_waited_for),
         cmocka_unit_test(what_leaves_already_is_counted),
         cmocka_unit_test(a_copy_stays_that_is_needed_before),
