@@ -6,7 +6,7 @@
 
 /*
  *   hello:    "weft"  version  from  to  from_incarnation  to_incarnation  agreement  nonce
- *             4       1        4     4   8                 8               8          16
+ *             4       2        4     4   8                 8               8          16
  *   welcome:  incarnation  nonce  proof
  *             8            16     32
  *   proved:   side  hello  incarnation and nonce of the welcome
@@ -16,7 +16,7 @@ enum {
     PROVED_BYTES = 1 + HELLO_BYTES + 8 + TRUST_NONCE_BYTES,
 };
 
-_Static_assert(HELLO_BYTES == 4 + 1 + 4 + 4 + 8 + 8 + 8 + TRUST_NONCE_BYTES, "as the page says");
+_Static_assert(HELLO_BYTES == 4 + 2 + 4 + 4 + 8 + 8 + 8 + TRUST_NONCE_BYTES, "as the page says");
 _Static_assert(WELCOME_BYTES == 8 + TRUST_NONCE_BYTES + TRUST_PROOF_BYTES, "as the page says");
 
 static void take_bytes(struct bytes_reader *reader, uint8_t *bytes_out, size_t count)
@@ -31,7 +31,7 @@ void hello_encode(const struct hello *hello, uint8_t bytes_out[HELLO_BYTES])
 {
     struct bytes_writer writer = {.bytes = bytes_out, .count_max = HELLO_BYTES};
     bytes_put(&writer, MAGIC, 4);
-    bytes_put(&writer, GREETING_VERSION, 1);
+    bytes_put(&writer, GREETING_VERSION, 2);
     bytes_put(&writer, hello->from, 4);
     bytes_put(&writer, hello->to, 4);
     bytes_put(&writer, hello->from_incarnation, 8);
@@ -45,7 +45,7 @@ bool hello_decode(const uint8_t *bytes, size_t count, struct hello *hello_out)
 {
     struct bytes_reader reader = {.bytes = bytes, .count = count};
     const bool is_ours =
-        bytes_take(&reader, 4) == MAGIC && bytes_take(&reader, 1) == GREETING_VERSION;
+        bytes_take(&reader, 4) == MAGIC && bytes_take(&reader, 2) == GREETING_VERSION;
     hello_out->from = (uint32_t)bytes_take(&reader, 4);
     hello_out->to = (uint32_t)bytes_take(&reader, 4);
     hello_out->from_incarnation = bytes_take(&reader, 8);

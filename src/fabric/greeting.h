@@ -12,14 +12,17 @@
 #include "wire/bytes.h"
 
 enum {
-    HELLO_BYTES = 53,
+    HELLO_BYTES = 54,
     WELCOME_BYTES = 56,
 
-    /* Of frames, which messages and rows travel in, and of those. Grows when either does. */
-    GREETING_VERSION = 16 * 1 + WIRE_VERSION,
+    /* Of frames, which messages and rows travel in; those have a WIRE_VERSION of their own. */
+    FRAME_VERSION = 2,
+
+    /* Both, as a hello has them: frames in the first byte, what is in them in the second. */
+    GREETING_VERSION = FRAME_VERSION + 256 * WIRE_VERSION,
 };
 
-_Static_assert((int)WIRE_VERSION < 16, "frames and what is in them have a version in one byte");
+_Static_assert((int)WIRE_VERSION < 256, "each version has one byte");
 
 struct hello {
     uint32_t from;

@@ -674,8 +674,8 @@ static void garbage_on_the_port_harms_no_peer(ATTR_UNUSED void **state)
     assert_true(cluster_run(&cluster, one_is_restored));
 }
 
-/* Whether node 1 ends a connection that begins with a hello of version @version. */
-static bool ends_after_hello(uint8_t version)
+/* Whether node 1 ends a connection that begins with a hello of version @version, in two bytes. */
+static bool ends_after_hello(uint16_t version)
 {
     const struct hello hello = {
         .from = 0,
@@ -690,7 +690,8 @@ static bool ends_after_hello(uint8_t version)
     uint8_t answer[256];
     const struct iovec part = {.iov_base = frame, .iov_len = sizeof(frame)};
     hello_encode(&hello, frame + FRAME_HEAD_BYTES);
-    frame[FRAME_HEAD_BYTES + 4] = version;
+    frame[FRAME_HEAD_BYTES + 4] = (uint8_t)version;
+    frame[FRAME_HEAD_BYTES + 5] = (uint8_t)(version >> 8);
     const int socket = connect_to_one();
     struct stream *stream = is_shared ? stream_create_shared(trust, socket, /* is_dialer */ true)
                                       : stream_create(trust, socket, /* is_dialer */ true);
@@ -711,6 +712,7 @@ static void a_node_of_another_version_is_kept_out(ATTR_UNUSED void **state)
 {
     assert_false(ends_after_hello(GREETING_VERSION));
     assert_true(ends_after_hello(GREETING_VERSION + 1));
+    assert_true(ends_after_hello(GREETING_VERSION + 256));
     cluster_settle(&cluster); /* And the others notice nothing. */
 }
 
