@@ -223,7 +223,7 @@ static const struct argument rows[] = {
     {"--policies", "A,B,...",
      "policies to compare; default: the scenario's and all built-in\n"
      "ones that place. Separated by ';', or if there is none by ',';\n"
-     "a comma between two parts role=policy composes one policy",
+     "a comma before role=policy composes",
      ARGUMENT_TEXT, offsetof(struct values, options.policies)},
     {"--rates", "R,R,...",
      "jobs per second, instead of the scenario's; FIRST:LAST:STEP\n"

@@ -169,9 +169,9 @@ const struct command command_policies = {
     .name = "policies",
     .summary = "list the scheduling policies, or explain one",
     .usage = "[NAME] [--json]",
-    .description =
-        "Policies compose: --policy place=jit,order=edf,cache=lru takes each role from another.\n"
-        "A name alone takes every role that the policy fills.\n",
+    .description = "A name takes every role that the policy fills. Policies compose:\n"
+                   "--policy place=jit,order=edf,cache=lru takes each role from another, and\n"
+                   "--policy weft,cache=lru takes from weft what no other policy is named for.\n",
     .arguments = {.operand = "NAME", .operand_max = 1, .rows = rows},
     .values_bytes = sizeof(struct values),
     .run = run,

@@ -17,14 +17,12 @@ static bool names_a_role(const char *part)
     return part[strcspn(part, "=:,")] == '=';
 }
 
-/* The length of the policy at the start of @text: several parts if they compose. */
+/* The length of the policy at the start of @text, with the roles that are named behind it. */
 static size_t composition_length(const char *text)
 {
     size_t length = strcspn(text, ",");
-    const char *part = text;
-    while (text[length] == ',' && names_a_role(part) && names_a_role(text + length + 1)) {
-        part = text + length + 1;
-        length += 1 + strcspn(part, ",");
+    while (text[length] == ',' && names_a_role(text + length + 1)) {
+        length += 1 + strcspn(text + length + 1, ",");
     }
     return length;
 }

@@ -33,9 +33,9 @@ enum weft_status option_list_rates(
 
 /*
  * Policies, whose compositions contain commas. If there is a semicolon, only
- * semicolons separate. Otherwise commas do, except between two parts of the form
- * role=policy, which belong to one composition: "hash,place=jit,cache=lru,heft" is three
- * policies. Two compositions in a row need the semicolon. Errors as above.
+ * semicolons separate. Otherwise commas do, except before role=policy, which belongs to
+ * what comes before it: "hash,weft,cache=lru,heft" is three policies, and "hash;cache=lru"
+ * needs the semicolon. Errors as above.
  */
 enum weft_status option_list_policies(
     const char *text, struct option_list *list_out, struct weft_error *error);

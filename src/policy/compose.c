@@ -55,7 +55,7 @@ void policy_set_single(const struct policy *policy, struct policy_set *set_out)
         choice.options[i] = policy->options[i].value;
     }
 
-    *set_out = (struct policy_set){.is_single = true};
+    *set_out = (struct policy_set){.named = 0};
     (void)snprintf(set_out->text, sizeof(set_out->text), "%s", policy->name); /* Names are short. */
     for (uint32_t role = 0; role < POLICY_ROLES; role++) {
         if (policy_fills(policy, (enum policy_role)role)) {

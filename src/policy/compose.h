@@ -40,7 +40,7 @@ struct policy_choice {
 /* What was chosen; read-only once parsed and planned, shared by all nodes of a host. */
 struct policy_set {
     char text[POLICY_TEXT_BYTES_MAX]; /* As it was written. */
-    bool is_single;                   /* One name for all roles, not roles one by one. */
+    uint32_t named;                   /* Bits of the roles that were written one by one. */
     struct policy_choice roles[POLICY_ROLES];
 };
 

@@ -1,8 +1,10 @@
 /*
  * parse.c - a composition from its text.
  *
- *   composition   part, or part "," part ... where each part names its role
+ *   composition   part { "," part }, where each part but the first names its role
  *   part          [role "="] policy { ":" option ["=" value] }
+ *
+ * A first part without a role fills all roles that its policy has and no other part names.
  *
  * Nothing is written before the whole text has been understood.
  */
@@ -256,9 +258,10 @@ static enum weft_status read_role(
     if (status != WEFT_OK) {
         return status;
     }
-    if (set->roles[role].policy != NULL) {
+    if (set->named & UINT32_C(1) << role) {
         return error_set(error, WEFT_INVALID, "role '%.*s' is given twice", SPAN(name));
     }
+    set->named |= UINT32_C(1) << role;
     struct policy_set alone = {0};
     status = read_policy(text, &alone, error);
     if (status != WEFT_OK) {
@@ -288,16 +291,18 @@ enum weft_status policy_set_parse(
 
     struct policy_set set = {0};
     enum weft_status status = WEFT_OK;
-    if (!names_a_role(rest) && !span_has(rest, ',')) {
-        status = read_policy(rest, &set, error);
-        memcpy(set.text, text, rest.length + 1);
-    } else {
-        memcpy(set.text, text, rest.length + 1);
-        bool more = true; /* A comma at the end promises a part that is not there. */
-        while (status == WEFT_OK && more) {
-            more = span_has(rest, ',');
-            status = read_role(take_until(&rest, ','), &set, error);
-        }
+    struct span behind = rest;
+    const struct span first = take_until(&behind, ',');
+    bool more = true; /* A comma at the end promises a part that is not there. */
+    if (first.length > 0 && !names_a_role(first)) {
+        more = span_has(rest, ',');
+        rest = behind;
+        status = read_policy(first, &set, error);
+    }
+    memcpy(set.text, text, strlen(text) + 1);
+    while (status == WEFT_OK && more) {
+        more = span_has(rest, ',');
+        status = read_role(take_until(&rest, ','), &set, error);
     }
     if (status == WEFT_OK) {
         *set_out = set;

@@ -448,7 +448,8 @@ void service_admit(struct policy_set *policies)
 {
     struct policy_set alone;
     const struct policy *admits = policies->roles[ROLE_ADMIT].policy;
-    if (admits == NULL || (admits->admits_all && policies->is_single)) {
+    const bool is_named = (policies->named & UINT32_C(1) << ROLE_ADMIT) != 0;
+    if (admits == NULL || (admits->admits_all && !is_named)) {
         policy_set_single(&policy_deadline, &alone);
         policies->roles[ROLE_ADMIT] = alone.roles[ROLE_ADMIT];
     }

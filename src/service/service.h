@@ -104,8 +104,8 @@ struct service_result {
 bool service_is_plain(const char *text);
 
 /*
- * Refuse what cannot be in time, unless @policies has an opinion of its own. A single policy that
- * refuses nothing has none.
+ * Refuse what cannot be in time, unless @policies has an opinion of its own. A policy that refuses
+ * nothing has none, unless it is named for the role.
  */
 void service_admit(struct policy_set *policies);
 

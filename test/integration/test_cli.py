@@ -579,7 +579,7 @@ class ExplainTest(Cli):
 class CompareTest(Cli):
     def test_a_table_for_every_scenario_and_rate(self):
         text = self.good(
-            "compare", DEMO, COMPASS, "--policies", "hash,place=jit,cache=lru,heft",
+            "compare", DEMO, COMPASS, "--policies", "hash,jit,cache=lru,heft",
             "--rates", "1,2", "--seeds", "3", "--jobs", "60",
         )  # fmt: skip
         tables = text.split("\n\n")
@@ -592,7 +592,7 @@ class CompareTest(Cli):
             self.assertIn("60 jobs, 3 seeds", lines[0])
             self.assertEqual(len(lines), 5)
             self.assertRegex(lines[2], r"^hash .* \d+\.\d ± \d+\.\d .* of 3 +-$")
-            self.assertTrue(lines[3].startswith("place=jit,cache=lru "))
+            self.assertTrue(lines[3].startswith("jit,cache=lru "))
             self.assertRegex(lines[4], r"^heft .* of 3 +[+-]\d+\.\d ± \d+\.\d %$")
 
     def test_a_policy_does_not_differ_from_itself(self):

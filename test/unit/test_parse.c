@@ -36,9 +36,28 @@ static void a_role_leaves_the_other_roles_of_its_policy_alone(void **state)
     assert_int_equal(policy_set_parse("order=fifo", &set, NULL), WEFT_OK);
     assert_ptr_equal(set.roles[ROLE_ORDER].policy, &policy_fifo);
     assert_ptr_equal(set.roles[ROLE_PLACE].policy, NULL);
-    assert_false(set.is_single);
+    assert_int_equal(set.named, 1 << ROLE_ORDER);
     assert_int_equal(policy_set_parse("fifo", &set, NULL), WEFT_OK);
-    assert_true(set.is_single);
+    assert_int_equal(set.named, 0);
+}
+
+static void roles_behind_a_name_are_taken_from_its_policy(void **state)
+{
+    (void)state;
+    struct policy_set set;
+    const char *text = "fifo,place=jit:transfer,cache=lru";
+    assert_int_equal(policy_set_parse(text, &set, NULL), WEFT_OK);
+    assert_string_equal(set.text, text);
+    assert_ptr_equal(set.roles[ROLE_PLACE].policy, &policy_jit);
+    assert_true(set.roles[ROLE_PLACE].options[1] == 1.0);
+    assert_ptr_equal(set.roles[ROLE_ORDER].policy, &policy_fifo);
+    assert_ptr_equal(set.roles[ROLE_CACHE].policy, &policy_lru);
+    assert_ptr_equal(set.roles[ROLE_STEAL].policy, NULL);
+    assert_int_equal(set.named, 1 << ROLE_PLACE | 1 << ROLE_CACHE);
+
+    assert_int_equal(policy_set_parse("po2:choices=9,cache=lru", &set, NULL), WEFT_OK);
+    assert_ptr_equal(set.roles[ROLE_PLACE].policy, &policy_po2);
+    assert_true(set.roles[ROLE_PLACE].options[0] == 9);
 }
 
 static void options_have_defaults_and_take_numbers(void **state)
@@ -111,13 +130,14 @@ static void what_makes_no_sense_is_named(void **state)
         {"place=lru", WEFT_INVALID, "policy 'lru' does not fill role 'place'"},
         {"tick=heft", WEFT_INVALID, "policy 'heft' does not fill role 'tick'"},
         {"place=jit,place=heft", WEFT_INVALID, "role 'place' is given twice"},
-        {"heft,cache=lru", WEFT_INVALID,
-         "'heft' in 'heft,cache=lru' names no role; write role=policy"},
-        {"heft,lru", WEFT_INVALID, "'heft' in 'heft,lru' names no role; write role=policy"},
+        {"heft,lru", WEFT_INVALID, "'lru' in 'heft,lru' names no role; write role=policy"},
+        {"place=jit,lru", WEFT_INVALID,
+         "'lru' in 'place=jit,lru' names no role; write role=policy"},
+        {"heft,place=jit,place=po2", WEFT_INVALID, "role 'place' is given twice"},
+        {"heft,", WEFT_INVALID, "'' in 'heft,' names no role; write role=policy"},
+        {"po2:,cache=lru", WEFT_INVALID, "'po2:' ends without an option"},
         {"place=jit,", WEFT_INVALID, "'' in 'place=jit,' names no role; write role=policy"},
         {",place=jit", WEFT_INVALID, "'' in ',place=jit' names no role; write role=policy"},
-        {"jit:transfer=1,cache=lru", WEFT_INVALID,
-         "'jit:transfer=1' in 'jit:transfer=1,cache=lru' names no role; write role=policy"},
         {"", WEFT_INVALID, "the name of a policy is empty"},
     };
     expect_wrong(cases, sizeof(cases) / sizeof(cases[0]));
@@ -256,6 +276,7 @@ int main(void)
         cmocka_unit_test(a_name_alone_takes_every_role_it_fills),
         cmocka_unit_test(roles_are_filled_one_by_one),
         cmocka_unit_test(a_role_leaves_the_other_roles_of_its_policy_alone),
+        cmocka_unit_test(roles_behind_a_name_are_taken_from_its_policy),
         cmocka_unit_test(options_have_defaults_and_take_numbers),
         cmocka_unit_test(what_makes_no_sense_is_named),
         cmocka_unit_test(values_that_cannot_be_used_are_named_with_their_range),
