@@ -3,9 +3,11 @@
  *
  * Runs are graphs, as the engine launches them, from inputs in host memory to outputs there. Shares
  * of 1, 2, 4 ... units are measured alone. For interference, half of the device runs beside the
- * other half, a stream beside three others, or one of the parts that it is cut into beside all
- * others, each with weights of its own. Done in a process of its own, which can be used for nothing
- * else.
+ * other half, or a stream beside three others, and all run the same. One of the parts that a device
+ * is cut into runs beside all others as in a server: each part has weights of its own and runs two
+ * models in turn, of those that may be there, by packages for as many rows. It is measured alone
+ * after all of them have recorded their graphs, which makes a device slower. Done in a process of
+ * its own, which can be used for nothing else.
  */
 #ifndef CUDA_MEASURE_H
 #define CUDA_MEASURE_H
@@ -16,7 +18,11 @@
 
 #include "profile/profile.h"
 
-enum { CUDA_MEASURE_POINTS_MAX = 192, CUDA_INTERFERENCE_MAX = 9 };
+enum {
+    CUDA_MEASURE_POINTS_MAX = 192,
+    CUDA_MEASURE_OTHERS_MAX = 5, /* Models that run beside the one that is measured. */
+    CUDA_INTERFERENCE_MAX = 9,
+};
 
 struct cuda_measure_options {
     const char *driver; /* As in struct engine_cuda_options, like the next two. */
@@ -25,6 +31,8 @@ struct cuda_measure_options {
     const char *folder; /* Of the model. */
     bool are_streams;   /* As in struct cuda_shares. */
     uint32_t workers;   /* That the device is cut into: one of them is what is measured. 0: one. */
+    const char *const *others; /* Folders of models that run beside it, if the device is cut. */
+    uint32_t other_count;      /* The first CUDA_MEASURE_OTHERS_MAX count. */
 };
 
 struct cuda_measured {

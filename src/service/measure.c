@@ -282,6 +282,20 @@ static enum weft_status look_for_function(
                : function_open(options->file->path, options->file->function, &function, error);
 }
 
+/* On a GPU. What fails on one that is cut may be well: it may be a model beside it that failed. */
+static enum weft_status measure_on_gpu(
+    const struct measure_options *options, struct measure_figures *figures_out,
+    struct weft_error *error)
+{
+    const enum weft_status status = nursery_measure(options, figures_out, error);
+    if (status == WEFT_OK || options->nursery->repository->settings.gpus.workers <= 1) {
+        return status;
+    }
+    struct measure_options apart = *options;
+    apart.is_apart = true;
+    return nursery_measure(&apart, figures_out, error);
+}
+
 enum weft_status measure_model(
     const struct measure_options *options, struct measure_figures *figures_out,
     struct weft_error *error)
@@ -294,7 +308,7 @@ enum weft_status measure_model(
         const enum weft_status status = measure_gpu_look(options, figures_out, error);
         return status != WEFT_OK || options->depth >= MEASURE_ROWS
                    ? status
-                   : nursery_measure(options, figures_out, error);
+                   : measure_on_gpu(options, figures_out, error);
     }
     return options->nursery == NULL ? measure_here(options, figures_out, error)
                                     : nursery_measure(options, figures_out, error);

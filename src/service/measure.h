@@ -52,8 +52,11 @@ struct measure_options {
     enum measure_depth depth;
     bool is_gpu; /* Its form for GPUs is meant, on a GPU. */
     uint32_t gpu;
-    bool are_streams;     /* Its shares. */
-    uint32_t gpu_workers; /* That it is cut into. */
+    bool are_streams;          /* Its shares. */
+    uint32_t gpu_workers;      /* That it is cut into. */
+    bool is_apart;             /* No other model runs beside it. */
+    const char *const *others; /* As in struct cuda_measure_options, where it is done here. */
+    uint32_t other_count;
 };
 
 /* What was found out. */

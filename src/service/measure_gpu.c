@@ -62,6 +62,8 @@ enum weft_status measure_gpu_here(
         .folder = options->file->cuda,
         .are_streams = options->are_streams,
         .workers = options->gpu_workers,
+        .others = options->others,
+        .other_count = options->other_count,
     };
     enum weft_status status = read_signature(options, figures_out, error);
     if (status == WEFT_OK) {

@@ -33,6 +33,7 @@ struct measure_argument {
     uint32_t version;
     enum measure_depth depth;
     bool is_gpu;
+    bool is_apart;
     uint32_t gpu;
     bool has_cache;
     char cache[256];
@@ -117,6 +118,22 @@ static bool send_all(int socket, const void *data, size_t bytes)
     return true;
 }
 
+/* The forms for GPUs of models after @model, from the first again behind the last. */
+static uint32_t list_others(
+    const struct repository *repository, uint32_t model,
+    const char *others_out[CUDA_MEASURE_OTHERS_MAX])
+{
+    const uint32_t count = repository->catalogue->model_count;
+    uint32_t found = 0;
+    for (uint32_t i = 1; i < count && found < CUDA_MEASURE_OTHERS_MAX; i++) {
+        const struct repository_file *file = &repository->files[(model + i) % count];
+        if (file->kind == REPOSITORY_MODEL && file->cuda != NULL) {
+            others_out[found++] = file->cuda;
+        }
+    }
+    return found;
+}
+
 static void be_measurer(
     const struct nursery *nursery, int socket, const struct measure_argument *argument)
 {
@@ -127,6 +144,7 @@ static void be_measurer(
     if (!edition_file(repository, argument->model, argument->version, &paths, &file)) {
         file = repository->files[argument->model];
     }
+    const char *others[CUDA_MEASURE_OTHERS_MAX];
     const struct measure_options options = {
         .model = argument->model,
         .name = repository->catalogue->models[argument->model],
@@ -137,6 +155,8 @@ static void be_measurer(
         .gpu = argument->gpu,
         .are_streams = repository->settings.gpus.shares != SHARES_PROCESSORS,
         .gpu_workers = repository->settings.gpus.workers,
+        .others = others,
+        .other_count = argument->is_apart ? 0 : list_others(repository, argument->model, others),
     };
     ort_memory_set_limit(nursery->fleet->workers[0].memory_bytes);
     if (options.file->kind == REPOSITORY_FUNCTION) {
@@ -289,6 +309,7 @@ enum weft_status nursery_measure(
         .version = options->version,
         .depth = options->depth,
         .is_gpu = options->is_gpu,
+        .is_apart = options->is_apart,
         .gpu = options->gpu,
         .has_cache = options->cache != NULL,
     };

@@ -46,6 +46,9 @@ enum fake_cuda_fault {
 /* A file: for each copy to the device a line that says how many are under way, with it. */
 #define FAKE_COPIES "WEFT_FAKE_COPIES"
 
+/* A file: for each package that is opened a line with its folder. */
+#define FAKE_PACKAGES "WEFT_FAKE_PACKAGES"
+
 struct fake_cuda_counts {
     uint32_t objects; /* Streams, events, graphs and so on that were not destroyed. */
     uint64_t device_bytes;

@@ -8,7 +8,7 @@
  * come at random times, RATE a second, each for a model drawn by its WEIGHT, and latency counts
  * from the time at which a request was due. Every answer is compared; exit code 1 if one is off.
  * The first line is what the same bytes take against a server that only reads them and answers; and
- * beyond $WAIT_US, if it waits for so long before.
+ * beyond $WAIT_US, if it waits for so long before. $SEED gives other times and models.
  */
 #include <arpa/inet.h>
 #include <math.h>
@@ -491,6 +491,8 @@ int main(int argc, char **argv)
         add_kind(argv[i]);
     }
     const char *wait = getenv("WAIT_US");
+    const char *seed = getenv("SEED");
+    draw_state ^= seed == NULL ? 0 : strtoull(seed, NULL, 10) * 0x9e3779b97f4a7c15U;
     (void)printf("http floor %.0f us", floor_of(&kinds[0], /* wait */ 0) * 1e6);
     if (wait != NULL) {
         (void)printf(", %.0f after %s", floor_of(&kinds[0], strtod(wait, NULL) / 1e6) * 1e6, wait);

@@ -6,8 +6,8 @@ usage: mix.py BIN REPOSITORY FOLDER
 REPOSITORY has the models that prepare.py made. FOLDER gets another one: eight models with the sizes
 of Compass's, each of which is one of these nets with as many zeros behind its weights, and the
 workflows. The profile and what was measured go to $OUT, for mix_predicted.py; $POLICIES names the
-policies that are wanted, $RATES the parts of the capacity, $GB how many bytes a gigabyte has. With
-$TRACE the trace of each policy goes to $OUT as well.
+policies that are wanted, $RATES the parts of the capacity, $GB how many bytes a gigabyte has, $SEED
+other arrivals. With $TRACE the trace of each policy goes to $OUT as well.
 """
 
 import json
@@ -30,6 +30,7 @@ from serve import folder_of, load, say  # noqa: E402
 MEMORY = 14 * WORKERS  # GB.
 SECONDS = 15
 PAGE = 4096
+SEED = int(os.environ.get("SEED", "0"))  # Of gpu_http.
 GB = float(os.environ.get("GB", "1e9"))  # Less on a device that has not so many.
 
 
@@ -181,7 +182,7 @@ def main():
     for policy in os.environ.get("POLICIES", POLICIES).split(" "):
         with serve.Case(policy):
             measure(folder, policy, rates, kinds, results, profile)
-        keep("mix.json", json.dumps({"seconds": SECONDS, "results": results}))
+        keep("mix.json", json.dumps({"seconds": SECONDS, "seed": SEED, "results": results}))
         if policy == "compass":
             with open(path, encoding="utf-8") as file:
                 keep("mix.profile.json", file.read())  # With the hand-offs that were learnt.

@@ -40,8 +40,8 @@ WARM_RATES, WARM_S = (5, 20, 100, 300), 10
 class Draw:
     """The numbers that gpu_http draws."""
 
-    def __init__(self):
-        self.state = 88172645463325252
+    def __init__(self, seed):
+        self.state = 88172645463325252 ^ seed * 0x9E3779B97F4A7C15 & (1 << 64) - 1
 
     def __call__(self):
         x = self.state
@@ -52,9 +52,9 @@ class Draw:
         return (x >> 11) / 9007199254740992
 
 
-def arrivals(rate, seconds):
+def arrivals(rate, seconds, seed):
     """The times and workflows of a run of gpu_http."""
-    draw, at, rows = Draw(), 0, []
+    draw, at, rows = Draw(seed), 0, []
     names = list(WORKFLOWS)
     while at < seconds:
         rows.append((at, names[min(int(draw() * len(names)), len(names) - 1)]))
@@ -76,13 +76,12 @@ def work_of(profile):
     return found
 
 
-def warmed(rate, seconds, seed):
-    """Arrivals after others that load the models. Also the part of all that is not counted."""
-    counted = arrivals(rate, seconds)
+def warmed(counted, rate_before, seed):
+    """@counted after others that load the models. Also the part of all that is not counted."""
     draw, at, before = random.Random(seed), 0, []
     while at < WARM_S:
         before.append((at, draw.choice(list(WORKFLOWS))))
-        at += draw.expovariate(WARM_RATES[seed % len(WARM_RATES)])
+        at += draw.expovariate(rate_before)
     late = sum(at >= WARMUP_S for at, _ in counted)
     rows = before + [(WARM_S + 1 + at, name) for at, name in counted]
     return rows, 1 - late / len(rows)
@@ -140,11 +139,12 @@ def simulate(weft, profile, policy, arrived, uncounted):
         return {**json.loads(done.stdout), "copies": copies(f"{folder}/mix.jsonl")}
 
 
-def predict(weft, profile, result, seconds):
+def predict(weft, profile, result, counted):
     """The medians of runs after which models have as many copies as in @result, or nearly."""
 
     def one(seed):
-        return simulate(weft, profile, result["policy"], *warmed(result["rate"], seconds, seed))
+        rows = warmed(counted, WARM_RATES[seed % len(WARM_RATES)], seed)
+        return simulate(weft, profile, result["policy"], *rows)
 
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         runs = list(pool.map(one, range(BEGINNINGS)))
@@ -195,7 +195,8 @@ def main():
         if "rate" not in result:
             continue
         mean, p99, in_time, _ = figures(result["lines"][-2])
-        said = predict(weft, profile, result, measured["seconds"])
+        counted = arrivals(result["rate"], measured["seconds"], measured.get("seed", 0))
+        said = predict(weft, profile, result, counted)
         means = (said[0] + added, said[1] + added)
         hits = 100 * result["hits"] / max(result["needed"], 1)
         print(f"| {result['policy']} | {result['rate']}/s | {mean:.1f} | {means[0]:.1f} "

@@ -50,7 +50,7 @@ usual_of() {
     shares | more_shares) echo 270 ;;
     faults) echo 110 ;;
     revise) echo 60 ;;
-    mix) echo 270 ;;
+    mix) echo 300 ;;
     steady) echo 700 ;;
     *) echo 0 ;;
     esac

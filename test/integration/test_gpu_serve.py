@@ -2,14 +2,17 @@
 
 Covers: src/service/measure_gpu.c, src/service/sums.c, src/service/machine.c,
 src/service/measure_repository.c, src/service/nursery.c, src/cuda/measure.c,
-src/cuda/find.c, src/service/gpu_watch.c, src/process/spin.c,
+src/cuda/subject.c, src/cuda/turns.c, src/cuda/find.c, src/service/gpu_watch.c, src/process/spin.c,
 src/server/metrics_device.c
 """
 
+import collections
 import concurrent.futures
 import json
 import os
+import pathlib
 import shutil
+import statistics
 import subprocess
 import unittest
 
@@ -192,19 +195,66 @@ class GpuServe(unittest.TestCase):
             self.assertGreater(found[8, items], 0)
         self.assertEqual(device["interference"], found[4, 4])
 
+    def cut(self, workers, shares="streams"):
+        cut = f"1GB, count: 1, workers: {workers}, shares: {shares}}}"
+        self.put("weft.yaml", SETTINGS.replace("1GB}", cut).encode())
+
     def test_others_have_weights_of_their_own(self):
         def copies(workers):
-            self.put(
-                "weft.yaml",
-                SETTINGS.replace("1GB}", f"1GB, count: 1, workers: {workers}}}").encode(),
-            )
+            self.cut(workers)
             path = self.folder / f"copies-{workers}"
             done = self.weft("profile", str(self.folder), WEFT_FAKE_COPIES=str(path))
             self.assertEqual((done.returncode, done.stderr), (0, ""))
             return len(path.read_text().splitlines())
 
-        # Of both models, for each of the four other workers; but not for streams of one.
-        self.assertEqual(copies(5) - copies(1), 2 * 4)
+        # Of both models, for each of the four other workers, and of the other model for the first
+        # one as well; but not for streams of one.
+        self.assertEqual(copies(5) - copies(1), 2 * (2 * 4 + 1))
+
+    def test_workers_are_measured_beside_other_models(self):
+        def packages(workers):
+            self.cut(workers)
+            path = self.folder / f"packages-{workers}"
+            done = self.weft("profile", str(self.folder), WEFT_FAKE_PACKAGES=str(path))
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            opened = path.read_text(encoding="utf-8").splitlines()
+            return collections.Counter(pathlib.Path(line).parts[-4] for line in opened)
+
+        whole = packages(1)
+        self.assertEqual(set(whole), {"halved", "tripled"})
+        # On each worker, while either is measured.
+        self.assertEqual(packages(5), {name: 2 * 5 * count for name, count in whole.items()})
+
+    def test_a_worker_is_measured_once_others_have_graphs(self):
+        self.cut(5, "processors")
+        path = self.folder / "runs"
+        self.assertEqual(
+            self.weft("profile", str(self.folder), WEFT_FAKE_RUNS=str(path)).returncode, 0
+        )
+        lines = path.read_text(encoding="utf-8").splitlines()
+        first = next(i for i, line in enumerate(lines) if line.isdigit())
+        # Two models on a share of each worker.
+        made = collections.Counter(line for line in lines[:first] if line[0] == "+")
+        self.assertEqual(list(made.values()), 5 * [2])
+
+    def test_what_others_do_to_a_worker_is_measured(self):
+        self.cut(5)
+        slow = {"WEFT_FAKE_RUN_US": "1000", "WEFT_FAKE_BESIDE_US": "1000"}
+        done = self.weft("profile", str(self.folder), **slow)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        measured = self.profiles()[f"{FAKE}_cuda-13.0-5.profile.json"]["models"]["tripled"]
+        points = measured["devices"][FAKE]["points"]
+        # Alone a run takes 1 ms, beside four others 5 ms; on a busy machine some come out wrong.
+        # If what is alone were timed beside others, or nothing ran beside it, all would be near 0.
+        self.assertGreater(statistics.median(point.get("interference", 0) for point in points), 0.5)
+
+    def test_a_model_that_fails_beside_another_does_not_fail_it(self):
+        self.cut(5)
+        shutil.rmtree(self.folder / "tripled/1/model.cuda/b1")
+        done = self.weft("profile", str(self.folder))
+        self.assertIn("tripled", done.stderr)
+        measured = self.profiles()[f"{FAKE}_cuda-13.0-5.profile.json"]["models"]
+        self.assertEqual(list(measured), ["halved"])
 
     def test_run_times_are_learnt_while_models_are_served(self):
         gpu = f"{FAKE}_cuda-13.0.profile.json"
