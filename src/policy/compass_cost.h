@@ -78,15 +78,19 @@ static inline int64_t compass_later(int64_t a_ns, int64_t b_ns)
 int64_t compass_mean_run_ns(
     const struct policy_input *input, const struct workflow *graph, uint32_t worker);
 
+/* Whether every worker is there: work may be placed on it as far as its own row says. */
+static inline bool compass_is_calm(const struct view *view)
+{
+    const struct members *members = view->members;
+    return view->suspects.count == 0 && view->far.count == 0 && !view->fleet->has_slots &&
+           (members == NULL || members->up_count == members->node_count);
+}
+
 /* Whether new work may be placed on @worker, whose row is @load. */
 static inline bool compass_may_use(
     const struct view *view, uint32_t worker, const struct row_load *load)
 {
-    const struct members *members = view->members;
-    const bool calm = view->suspects.count == 0 && view->far.count == 0 &&
-                      !view->fleet->has_slots &&
-                      (members == NULL || members->up_count == members->node_count);
-    return calm ? load->accepting != 0 : view_is_usable(view, worker);
+    return compass_is_calm(view) ? load->accepting != 0 : view_is_usable(view, worker);
 }
 
 /* Read the load of @worker. False if nothing may be placed there. */

@@ -14,25 +14,28 @@
  * have changed unseen, the more it is believed to have as much to do as all on average, and the
  * more it is left to chance which of such workers is taken (weft_fade.h). An output that is
  * gathered elsewhere has to return there. The toll is what the transfers cost others on their links
- * (weft_links.h). Loads hide behind the queue; one that evicts models costs more, the
- * longer queues are (as compass). Among equals the node's own worker is taken, then the next after
- * it: if all nodes took the lowest, those with the same rows would meet there. A branch makes room
- * for branches of its fork that would lose more by leaving. Where there are more tasks than
- * workers, all but sources stay where their inputs are.
- * Workers are told of a task at once, so that others see it before its inputs have arrived.
+ * (weft_links.h). Loads hide behind the queue; one that evicts a model costs the more, the sooner
+ * that model is used again (weft_keep.h). Among equals the node's own worker is taken, then the
+ * next after it: if all nodes took the lowest, those with the same rows would meet there.
+ *
+ * A branch makes room for branches of its fork that would lose more by leaving. Where there are
+ * more tasks than workers, all but sources stay where their inputs are (weft_stay.h). Workers are
+ * told of a task at once, so that others see it before its inputs have arrived. An idle worker asks
+ * the one of its rack with the longest queue for a task.
+ *
  * Queues are in the order of deadlines; a job without one is due `path` times its critical path
- * after its arrival, so that short jobs do not wait for long ones. Eviction is that of compass.
- * With `keep` an eviction costs the more, the sooner the model that leaves is used again. Batches
- * are made where they pay, on parts of devices if those cost nothing (weft_batch.h).
- * Where units have a price, tasks that were measured on shares of a device wait in home queues
- * instead (weft_home.h).
+ * after its arrival, so that short jobs do not wait for long ones. What can no longer be in time
+ * gives way to what can (weft_give_up.h). What is evicted is chosen as by compass. Batches are made
+ * where they pay, on parts of a device if those cost nothing (weft_batch.h). Tasks that were
+ * measured on shares of several devices wait in home queues instead (weft_home.h).
+ *
  * Source: our own; costs of models as in compass, tolls as marginal waits of a queue (Nona),
  * configs of shares and batches as in esg.
- * What can no longer be in time gives way to what can (weft_give_up.h).
- * An idle worker asks the one of its rack with the longest queue for a task.
  * Ignores: the spread of run times, and on whole devices which models are slow.
  * Not for: jobs whose clients know better where they should run.
  */
+#include <string.h>
+
 #include "base/arena.h"
 #include "base/assert.h"
 #include "base/numbers.h"
@@ -156,19 +159,6 @@ static void find_return(struct weft_hop *hop)
     }
 }
 
-static void set_prices(struct weft_hop *hop, int64_t backlog_ns)
-{
-    const struct policy_input *input = hop->input;
-    const double *values = input->options;
-    const int64_t run_ns = compass_mean_run_ns(input, hop->facts->job->graph, 0);
-    const double waiting = compass_waiting(backlog_ns, run_ns);
-    hop->prices = (struct compass_prices){
-        .eviction_64ths = compass_64ths(values[WEFT_EVICTION] * (1 + waiting)),
-        .spread_64ths = compass_64ths(values[WEFT_SPREAD]),
-        .keep_64ths = compass_64ths(values[WEFT_KEEP]),
-    };
-}
-
 /* Whether what goes to @worker crosses no link that many machines share. */
 static bool is_in_rack(const struct view *view, uint32_t worker)
 {
@@ -195,11 +185,8 @@ static uint8_t group_of(const struct weft_hop *hop, uint32_t worker)
     return (uint8_t)(rack | holder);
 }
 
-/*
- * What the usable workers of this node had to do when jobs came, on average of late: as much as
- * those of others, of which rows may tell too little.
- */
-static int64_t own_mean_ns(const struct weft_hop *hop)
+/* A job has come: what the usable workers of this node have to do then, on average of late. */
+static void note_own_work(const struct weft_hop *hop)
 {
     const struct view *view = hop->input->view;
     struct weft_state *state = state_of(hop->input);
@@ -207,56 +194,78 @@ static int64_t own_mean_ns(const struct weft_hop *hop)
     uint32_t count = 0;
     for (uint32_t i = 0; i < view->worker_count; i++) {
         const uint32_t worker = view->worker_first + i;
-        if (hop->groups[worker] != WEFT_GROUP_NOT_USABLE) {
+        if ((hop->groups[worker] & WEFT_GROUP_NOT_USABLE) == 0) {
             sum_ns += min_i64(view_row_free_at_ns(view, worker) - view->now_ns, DURATION_NS_MAX);
             count++;
         }
     }
-    if (count == 0) {
-        return 0;
-    }
-    if (hop->facts->job->graph->tasks[hop->facts->task].in_count == 0) {
-        state->own_ns += (sum_ns / count - state->own_ns) / WEFT_FADE_JOBS;
-    }
-    return state->own_ns;
+    state->own_ns += (sum_ns / max_u32(count, 1) - state->own_ns) / WEFT_FADE_JOBS;
 }
 
-/* Look at all rows once. @groups is room for one of each worker. */
+/* Workers of @node, if there is one, are looked at in any case. */
+static void mark_near(struct weft_hop *hop, uint32_t node)
+{
+    const struct fleet *fleet = hop->input->view->fleet;
+    const uint32_t count = node == NODE_NONE ? 0 : fleet->nodes[node].worker_count;
+    for (uint32_t i = 0; i < count; i++) {
+        hop->groups[fleet->nodes[node].worker_first + i] |= WEFT_GROUP_NEAR;
+    }
+}
+
+/* Look at all rows once. */
+static void look_at_rows(struct weft_hop *hop)
+{
+    const struct view *view = hop->input->view;
+    const struct need need = hop->task.need;
+    const bool is_calm = compass_is_calm(view);
+    int64_t sum_ns = 0;
+    uint32_t busy = 0;
+    for (uint32_t worker = 0; worker < view->fleet->worker_count; worker++) {
+        const struct row_load *load = view_load(view, worker);
+        hop->groups[worker] = WEFT_GROUP_NOT_USABLE;
+        if (need_is_met(need, &view->fleet->workers[worker]) &&
+            (is_calm ? load->accepting != 0 : view_is_usable(view, worker))) {
+            hop->groups[worker] = group_of(hop, worker);
+            hop->alike[hop->groups[worker]]++;
+            sum_ns += min_i64(load->queued_ns, DURATION_NS_MAX);
+            busy += view_free_ns(view, worker, load) > view->now_ns ? 1 : 0;
+        }
+    }
+    for (uint32_t i = 0; i < WEFT_GROUPS; i++) {
+        hop->usable += hop->alike[i];
+    }
+    hop->busy = busy;
+    hop->mean_ns = sum_ns / max_u32(hop->usable, 1);
+    mark_near(hop, view->node);
+    mark_near(hop, hop->return_node);
+}
+
+/* @groups is room for one of each worker. */
 static void open_hop(
     struct weft_hop *hop, const struct policy_input *input, const struct task_facts *facts,
-    uint8_t *groups)
+    uint16_t *groups)
 {
-    const struct view *view = input->view;
-    int64_t backlog_ns = 0;
-    *hop = (struct weft_hop){
-        .input = input,
-        .facts = facts,
-        .sample = (uint32_t)input->options[WEFT_SAMPLE],
-        .groups = groups,
+    hop->input = input;
+    hop->facts = facts;
+    hop->prices = (struct compass_prices){
+        .spread_64ths = compass_64ths(input->options[WEFT_SPREAD]),
+        .keep_64ths = compass_64ths(input->options[WEFT_KEEP]),
     };
     compass_task_init(&hop->task, input, &facts->job->graph->tasks[facts->task], facts->items);
     hop->task.demand = &state_of(input)->demand;
+    hop->key_ns = policy_advance(key_of(input, facts->job, facts->task), facts->job->priority);
+    hop->bytes = 0;
     for (uint32_t i = 0; i < facts->input_count; i++) {
         hop->bytes += facts->inputs[i].bytes;
     }
-    hop->key_ns = policy_advance(key_of(input, facts->job, facts->task), facts->job->priority);
     find_return(hop);
-    for (uint32_t worker = 0; worker < view->fleet->worker_count; worker++) {
-        groups[worker] = WEFT_GROUP_NOT_USABLE;
-        if (choose_can_use(view, worker, hop->task.need)) {
-            const int64_t wait_ns = view_free_at_ns(view, worker) - view->now_ns;
-            backlog_ns += min_i64(wait_ns, DURATION_NS_MAX);
-            hop->mean_ns += min_i64(view_load(view, worker)->queued_ns, DURATION_NS_MAX);
-            hop->busy += wait_ns > 0 ? 1 : 0;
-            groups[worker] = group_of(hop, worker);
-            hop->alike[groups[worker]]++;
-            hop->usable++;
-        }
-    }
-    if (hop->usable > 0) {
-        hop->mean_ns = max_i64(hop->mean_ns / hop->usable, own_mean_ns(hop));
-        set_prices(hop, backlog_ns / hop->usable);
-    }
+    hop->sample = (uint32_t)input->options[WEFT_SAMPLE];
+    hop->groups = groups;
+    hop->usable = 0;
+    hop->there = (struct weft_ways){0};
+    hop->back = (struct weft_ways){0};
+    memset(hop->alike, 0, sizeof(hop->alike));
+    look_at_rows(hop);
 }
 
 /* What others may send to a worker while inputs travel for @late_ns. */
@@ -271,62 +280,69 @@ static struct weft_links *links_of(const struct policy_input *input)
     return &state_of(input)->links;
 }
 
-static int64_t weighed_toll_ns(const struct weft_hop *hop, const struct weft_transfer *transfer)
+static struct weft_way way_of(const struct weft_hop *hop, const struct weft_transfer *transfer)
 {
-    const struct weft_links *links = links_of(hop->input);
-    const int64_t toll_ns = weft_toll_ns(links, transfer, hop->input->view->now_ns);
-    return toll_ns / 64 * compass_64ths(hop->input->options[WEFT_TOLL]);
+    const struct policy_input *input = hop->input;
+    const int64_t toll_ns = weft_toll_ns(links_of(input), transfer, input->view->now_ns);
+    return (struct weft_way){
+        .whole_ns = transfer->whole_ns,
+        .toll_ns = toll_ns / 64 * compass_64ths(input->options[WEFT_TOLL]),
+    };
 }
 
-/* Which share of the row of @worker has faded. */
-static int64_t faded(struct weft_hop *hop, uint32_t worker)
+/* What it takes to bring @bytes from node @from to @to; @known is what was found before. */
+static struct weft_way find_way(
+    const struct weft_hop *hop, uint32_t from, uint32_t to, uint64_t bytes, struct weft_ways *known)
 {
-    const struct view *view = hop->input->view;
-    const int64_t run_ns = compass_times_on(&hop->task, &view->fleet->workers[worker])->run_ns;
-    return hop->input->options[WEFT_FADE] == 0 ? 0 : weft_faded(view, worker, run_ns);
+    const struct fleet *fleet = hop->input->view->fleet;
+    if (from == to || bytes == 0) {
+        return (struct weft_way){0};
+    }
+    const uint32_t crosses = weft_crosses_core(fleet, from, to) ? 1 : 0;
+    if (fleet->network.has_own_rates || !known->is_known[crosses]) {
+        const struct weft_transfer transfer = weft_transfer(fleet, from, to, bytes);
+        known->ways[crosses] = way_of(hop, &transfer);
+        known->is_known[crosses] = true;
+    }
+    return known->ways[crosses];
 }
 
 /* When @worker has done what comes before the task, and what it may have got since its row. */
-static int64_t free_at_ns(struct weft_hop *hop, uint32_t worker, int64_t faded)
+static int64_t free_at_ns(
+    const struct weft_hop *hop, uint32_t worker, int64_t run_ns, int64_t faded)
 {
     const struct view *view = hop->input->view;
-    const double *values = hop->input->options;
-    const int64_t run_ns = compass_times_on(&hop->task, &view->fleet->workers[worker])->run_ns;
     int64_t free_ns = view_free_at_ns(view, worker);
     free_ns += weft_fade_ns(view, free_ns, hop->mean_ns, faded);
-    if (hop->input->orders && values[WEFT_AHEAD] != 0) {
+    if (hop->input->orders && hop->input->options[WEFT_AHEAD] != 0) {
         free_ns -= weft_ahead_ns(view, worker, hop->key_ns, run_ns);
     }
     return max_i64(free_ns, view->now_ns);
 }
 
-/* The score of @worker, which can be used. */
-static int64_t score_ns(struct weft_hop *hop, uint32_t worker, int64_t free_ns)
+/* The score of @worker, which can be used, and of whose row a part has faded. */
+static int64_t score_ns(struct weft_hop *hop, uint32_t worker, int64_t faded)
 {
-    const struct view *view = hop->input->view;
-    const struct weft_links *links = links_of(hop->input);
+    const struct policy_input *input = hop->input;
+    const struct view *view = input->view;
     const struct fleet_worker *spec = &view->fleet->workers[worker];
     const struct row_cache *cache = view_cache(view, worker);
     const struct compass_times *times = compass_times_on(&hop->task, spec);
-    const struct weft_transfer there =
-        weft_transfer(view->fleet, view->node, spec->node, hop->bytes);
+    const struct weft_way there = find_way(hop, view->node, spec->node, hop->bytes, &hop->there);
+    int64_t free_ns = free_at_ns(hop, worker, times->run_ns, faded);
     int64_t arrive_ns = view->now_ns;
-    int64_t extra_ns = weighed_toll_ns(hop, &there);
-    if (times->run_ns == COMPASS_NEVER) {
-        return COMPASS_NOT_USABLE_NS;
-    }
+    int64_t extra_ns = there.toll_ns;
     if (there.whole_ns > 0) {
-        const bool counts_link = hop->input->options[WEFT_LINKS] != 0;
-        arrive_ns = counts_link ? max_i64(arrive_ns, links->up.free_ns) : arrive_ns;
-        arrive_ns += there.whole_ns;
+        const int64_t link_ns = input->options[WEFT_LINKS] != 0 ? links_of(input)->up.free_ns : 0;
+        arrive_ns = max_i64(arrive_ns, link_ns) + there.whole_ns;
         free_ns = max_i64(free_ns, arrive_ns) + doubt_ns(hop, arrive_ns - view->now_ns);
     }
-    if (hop->input->options[WEFT_RETURN] != 0 && hop->return_bytes > 0) {
-        const struct weft_transfer back =
-            weft_transfer(view->fleet, spec->node, hop->return_node, hop->return_bytes);
-        extra_ns += back.whole_ns + weighed_toll_ns(hop, &back);
+    if (input->options[WEFT_RETURN] != 0 && hop->return_bytes > 0) {
+        const struct weft_way back =
+            find_way(hop, spec->node, hop->return_node, hop->return_bytes, &hop->back);
+        extra_ns += back.whole_ns + back.toll_ns;
     }
-    if (hop->input->options[WEFT_LEARN] != 0) {
+    if (input->options[WEFT_LEARN] != 0) {
         extra_ns += view_slowed_ns(view, worker, times->run_ns) - times->run_ns;
     }
     const struct compass_worker believed = {
@@ -339,12 +355,15 @@ static int64_t score_ns(struct weft_hop *hop, uint32_t worker, int64_t free_ns)
     return compass_weigh(&hop->prices, &hop->task, times, &believed).score_ns + extra_ns;
 }
 
-/* Whether @worker is looked at: all where there are few, or where the data is or returns to. */
-static bool is_drawn(const struct weft_hop *hop, uint32_t worker, bool is_near)
+/* Whether a worker of @group is looked at: all where there are few, or where the data is. */
+static bool is_drawn(const struct weft_hop *hop, uint32_t group)
 {
     const uint32_t sample = hop->sample;
-    const uint32_t of = hop->alike[hop->groups[worker]];
-    return is_near || of <= sample + sample / 2 || rng_below(hop->input->rng, of) < sample;
+    if ((group & (WEFT_GROUP_NEAR | WEFT_GROUP_NOT_USABLE)) != 0) {
+        return (group & WEFT_GROUP_NOT_USABLE) == 0;
+    }
+    const uint32_t of = hop->alike[group];
+    return of <= sample + sample / 2 || rng_below(hop->input->rng, of) < sample;
 }
 
 /* The best of some workers. */
@@ -361,33 +380,41 @@ static bool is_better(const struct pick *pick, const struct pick *than)
            (pick->score_ns == than->score_ns && pick->at < than->at);
 }
 
+/* Let @worker, number @at in turn, be the best of some if it is. */
+static void try_worker(struct weft_hop *hop, uint32_t worker, uint32_t at, struct pick *best)
+{
+    const struct policy_input *input = hop->input;
+    const struct fleet_worker *spec = &input->view->fleet->workers[worker];
+    const int64_t run_ns = compass_times_on(&hop->task, spec)->run_ns;
+    const int64_t faded =
+        input->options[WEFT_FADE] == 0 ? 0 : weft_faded(input->view, worker, run_ns);
+    const int64_t score = score_ns(hop, worker, faded);
+    const int64_t chance_ns =
+        input->options[WEFT_CHANCE] == 0 ? 0 : weft_chance_ns(input->rng, hop->mean_ns, faded);
+    weigh(input, hop->facts->job->graph, hop->facts->task, worker, score);
+    if (score + chance_ns < best->chosen_ns) { /* Strict: the first wins a tie. */
+        *best = (struct pick){worker, at, score, score + chance_ns};
+    }
+}
+
 /* Find the best of the node's own workers, if @is_kept of no others, and the best of others. */
 static void choose(struct weft_hop *hop, bool is_kept, struct pick *own_out, struct pick *away_out)
 {
-    const struct policy_input *input = hop->input;
-    const struct view *view = input->view;
+    const struct view *view = hop->input->view;
     const struct fleet *fleet = view->fleet;
     const struct pick none = {
         .worker = WORKER_NONE, .at = UINT32_MAX, .score_ns = INT64_MAX, .chosen_ns = INT64_MAX};
     struct pick others[WEFT_GROUPS] = {none, none, none, none};
+    const bool is_round = hop->input->options[WEFT_ROUND] != 0;
+    const uint32_t count = is_kept && is_round ? view->worker_count : fleet->worker_count;
     *own_out = none;
     *away_out = none;
-    for (uint32_t at = 0; hop->usable > 0 && at < fleet->worker_count; at++) {
-        const uint32_t worker = input->options[WEFT_ROUND] != 0 ? choose_round(view, at) : at;
-        const uint32_t node = fleet->workers[worker].node;
-        const bool is_near = node == view->node || node == hop->return_node;
-        if (hop->groups[worker] == WEFT_GROUP_NOT_USABLE || (is_kept && node != view->node) ||
-            !is_drawn(hop, worker, is_near)) {
-            continue;
-        }
-        struct pick *best = node == view->node ? own_out : &others[hop->groups[worker]];
-        const int64_t share = faded(hop, worker);
-        const int64_t score = score_ns(hop, worker, free_at_ns(hop, worker, share));
-        const int64_t chance_ns =
-            input->options[WEFT_CHANCE] == 0 ? 0 : weft_chance_ns(input->rng, hop->mean_ns, share);
-        weigh(input, hop->facts->job->graph, hop->facts->task, worker, score);
-        if (score + chance_ns < best->chosen_ns) { /* Strict: the first wins a tie. */
-            *best = (struct pick){worker, at, score, score + chance_ns};
+    for (uint32_t at = 0; at < count; at++) {
+        const uint32_t worker = is_round ? choose_round(view, at) : at;
+        const uint32_t group = hop->groups[worker];
+        const bool is_own = view_is_own(view, worker);
+        if ((is_own || !is_kept) && is_drawn(hop, group)) {
+            try_worker(hop, worker, at, is_own ? own_out : &others[group % WEFT_GROUPS]);
         }
     }
     for (uint32_t i = 0; i < WEFT_GROUPS; i++) {
@@ -397,38 +424,49 @@ static void choose(struct weft_hop *hop, bool is_kept, struct pick *own_out, str
     }
 }
 
+/* The task goes to @worker: what it brings to links and memory. */
+static void note_placed(struct weft_hop *hop, uint32_t worker)
+{
+    const struct policy_input *input = hop->input;
+    const struct view *view = input->view;
+    const struct fleet *fleet = view->fleet;
+    const uint32_t node = fleet->workers[worker].node;
+    if (!weft_hop_is_holder(hop, worker)) {
+        weft_keep_note(input, hop->task.kind, worker);
+    }
+    const struct weft_transfer sent = weft_transfer(fleet, view->node, node, hop->bytes);
+    weft_links_send(links_of(input), &sent, weft_links_rack(fleet), view->now_ns);
+    if (hop->return_bytes > 0) { /* It will cross the core again, and its sender counts it not. */
+        struct weft_transfer back = weft_transfer(fleet, node, hop->return_node, hop->return_bytes);
+        back.up_ns = 0;
+        weft_links_send(links_of(input), &back, weft_links_rack(fleet), view->now_ns);
+    }
+}
+
 static uint32_t place_task(const struct policy_input *input, const struct task_facts *facts)
 {
     const struct view *view = input->view;
-    const struct fleet *fleet = view->fleet;
     struct weft_hop hop;
-    uint8_t groups[WORKERS_MAX];
+    uint16_t groups[WORKERS_MAX];
     struct pick own;
     struct pick away;
     open_hop(&hop, input, facts, groups);
+    if (facts->job->graph->tasks[facts->task].in_count == 0) {
+        note_own_work(&hop);
+    }
+    hop.mean_ns = max_i64(hop.mean_ns, state_of(input)->own_ns);
     choose(&hop, input->options[WEFT_STAY] != 0 && weft_stays(&hop), &own, &away);
     uint32_t best = is_better(&away, &own) ? away.worker : own.worker;
     if (best == own.worker && away.worker != WORKER_NONE && input->options[WEFT_FORK] != 0 &&
         weft_is_wanted_more(
             &hop, away.score_ns - own.score_ns, view_free_at_ns(view, best) - view->now_ns,
-            compass_times_on(&hop.task, &fleet->workers[best])->run_ns)) {
+            compass_times_on(&hop.task, &view->fleet->workers[best])->run_ns)) {
         best = away.worker;
     }
     if (best == WORKER_NONE) {
         return choose_first(view, hop.task.need);
     }
-    if (!weft_hop_is_holder(&hop, best)) {
-        weft_keep_note(input, hop.task.kind, best);
-    }
-    const struct weft_transfer sent =
-        weft_transfer(fleet, view->node, fleet->workers[best].node, hop.bytes);
-    weft_links_send(links_of(input), &sent, weft_links_rack(fleet), view->now_ns);
-    if (hop.return_bytes > 0) { /* It will cross the core again, and its sender counts it not. */
-        struct weft_transfer back =
-            weft_transfer(fleet, fleet->workers[best].node, hop.return_node, hop.return_bytes);
-        back.up_ns = 0;
-        weft_links_send(links_of(input), &back, weft_links_rack(fleet), view->now_ns);
-    }
+    note_placed(&hop, best);
     return best;
 }
 
@@ -444,9 +482,11 @@ static uint32_t steal(const struct policy_input *input, uint32_t worker)
     }
     for (uint32_t other = 0; other < view->fleet->worker_count; other++) {
         const struct row_load *load = view_load(view, other);
-        const int64_t wait_ns = view_row_free_at_ns(view, other) - view->now_ns;
-        if (other != worker && load->queued_items > 0 && wait_ns > best_ns &&
-            is_in_rack(view, other) && view_is_usable(view, other)) {
+        if (load->queued_items == 0 || other == worker) {
+            continue;
+        }
+        const int64_t wait_ns = view_row_free_ns(view, other, load) - view->now_ns;
+        if (wait_ns > best_ns && is_in_rack(view, other) && view_is_usable(view, other)) {
             best = other;
             best_ns = wait_ns;
         }

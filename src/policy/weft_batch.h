@@ -10,6 +10,9 @@
 
 #include "policy/policy.h"
 
+/* The units that a batch has at @worker; 0: all. */
+uint32_t weft_part(const struct fleet *fleet, const double *options, uint32_t worker);
+
 /* What to run of @queue, which is that of a worker. */
 struct config weft_batch(const struct policy_input *input, const struct queue_facts *queue);
 

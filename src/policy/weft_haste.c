@@ -15,6 +15,8 @@ int64_t weft_idle_share(const struct policy_input *input)
     const uint32_t count = view->fleet->worker_count;
     uint64_t idle = 0;
     uint64_t all = 0;
+    int64_t slower = 0;
+    int64_t usable = 0;
     if (state->idle_at_ns != 0 && view->now_ns - state->idle_at_ns < INT64_C(100000) * count) {
         return state->idle;
     }
@@ -22,22 +24,42 @@ int64_t weft_idle_share(const struct policy_input *input)
         if (view_is_usable(view, worker)) {
             idle += view_free_units(view, worker).gpu;
             all += view->fleet->workers[worker].gpu_units;
+            slower += view_slower(view, worker);
+            usable++;
         }
     }
     state->idle_at_ns = view->now_ns;
+    state->slower = usable > 0 ? slower / usable : 0;
     state->idle = (int64_t)(idle * WEFT_IDLE_ONE / (all > 0 ? all : 1));
     return state->idle;
 }
 
+int64_t weft_slower(const struct policy_input *input)
+{
+    const struct weft_state *state = input->state;
+    (void)weft_idle_share(input); /* Both are found out at once. */
+    return state->slower;
+}
+
+/* Whether a batch may have the units of @choice: a part of the device, if they cost nothing. */
+static bool may_have(const struct policy_input *input, const struct configs_choice *choice)
+{
+    const struct weft_plan *plan = input->plan;
+    return choice->config.gpu <= plan->parts[choice->device];
+}
+
 /* How soon the head of @queue and the rest of its group can end. */
-static int64_t soonest_ns(const struct queue_facts *queue, const struct esg_queue *known)
+static int64_t soonest_ns(
+    const struct policy_input *input, const struct queue_facts *queue,
+    const struct esg_queue *known)
 {
     const struct configs *configs = &known->configs;
     const uint32_t head = min_u32(queue->head_items, known->batch_max);
     const uint32_t most = max_u32(queue->items, head);
     uint32_t i = 0;
     while (i + 1 < configs->count &&
-           (configs->weights[i].batch < head || configs->weights[i].batch > most)) {
+           (configs->weights[i].batch < head || configs->weights[i].batch > most ||
+            !may_have(input, &configs->choices[i]))) {
         i++;
     }
     return configs->weights[i].time_ns + known->stage.extra_ns +
@@ -71,11 +93,12 @@ int64_t weft_haste_ns(
     const struct policy_input *input, const struct queue_facts *queue,
     const struct esg_queue *known, int64_t target_ns)
 {
-    const int64_t part = haste_64ths(input);
+    const bool is_free = input->view->fleet->prices.gpu == 0;
+    const int64_t part = is_free ? 64 : haste_64ths(input);
     if (part == 0) {
         return target_ns;
     }
-    const int64_t soonest = soonest_ns(queue, known);
+    const int64_t soonest = soonest_ns(input, queue, known);
     if (queue->head_deadline_ns == INT64_MAX) { /* Due as in worker queues. */
         target_ns = soonest / 64 * compass_64ths(max_double(input->options[WEFT_PATH], 1));
     }
@@ -83,5 +106,6 @@ int64_t weft_haste_ns(
         return target_ns; /* It cannot even be met. */
     }
     const int64_t spare_ns = target_ns - soonest;
-    return target_ns - spare_ns / (WEFT_IDLE_ONE * 64) * weft_idle_share(input) * part;
+    const int64_t idle = min_i64(weft_idle_share(input) * (is_free ? 2 : 1), WEFT_IDLE_ONE);
+    return target_ns - spare_ns / (WEFT_IDLE_ONE * 64) * idle * part;
 }

@@ -2,8 +2,9 @@
  * weft_haste.h - how much sooner than they must batches of home queues shall end.
  *
  * What is idle may as well be used: the more of it there is, the sooner a batch shall end, so that
- * there is time for what goes wrong. As units have a price, only part of the time is bought, and
- * less of it the closer batches keep to their plans.
+ * there is time for what goes wrong. Where units have a price, only part of the time is bought, and
+ * less of it the closer batches keep to their plans. Where they cost nothing, all of it is taken
+ * while half of them are idle, but no more than a part of a device for each batch.
  */
 #ifndef POLICY_WEFT_HASTE_H
 #define POLICY_WEFT_HASTE_H
@@ -15,6 +16,9 @@ enum { WEFT_IDLE_ONE = 1024 };
 
 /* Units of devices that are free, of all, in 1024ths: as of up to 100 µs for each worker ago. */
 int64_t weft_idle_share(const struct policy_input *input);
+
+/* By how much longer than expected workers take by their rows, on average, as of then as well. */
+int64_t weft_slower(const struct policy_input *input);
 
 /*
  * What a batch of @queue, of which @known is known, shall end within, where @target_ns is enough.

@@ -1,6 +1,5 @@
 #include "policy/weft_home.h"
 
-#include "base/arena.h"
 #include "base/numbers.h"
 #include "policy/choose.h"
 #include "policy/compass_cost.h"
@@ -16,63 +15,6 @@
 
 /* A load that evicts is paid again, by tasks that wait for what left, and by those behind them. */
 enum { EVICTION_WEIGHT = 2 };
-
-/* Configs are searched for as esg does by default, with time for transfers. */
-#define AS_ESG                                                                                     \
-    [ESG_K] = 5, [ESG_GROUP] = 3, [ESG_SHARE] = 1, [ESG_BATCH] = 1, [ESG_ADAPT] = 1,               \
-    [ESG_SPLIT] = 1, [ESG_WAIT] = 1, [ESG_MARGIN] = 0.13, [ESG_PREWARM] = 1, [ESG_TRANSFERS] = 1
-
-static const double esg_options[POLICY_OPTIONS_MAX] = {AS_ESG};
-static const double esg_together[POLICY_OPTIONS_MAX] = {AS_ESG, [ESG_TOGETHER] = 1};
-
-static const double *options_of_esg(const double *options)
-{
-    return options[WEFT_TOGETHER] != 0 ? esg_together : esg_options;
-}
-
-struct policy_input weft_home_as_esg(const struct policy_input *input)
-{
-    const struct weft_plan *plan = input->plan;
-    struct weft_state *state = input->state;
-    struct policy_input asked = *input;
-    asked.options = options_of_esg(input->options);
-    asked.plan = plan->esg;
-    asked.state = &state->esg;
-    return asked;
-}
-
-/* Whether @model was measured on a part of a device. */
-static bool has_shares(const struct fleet *fleet, const struct profile *profile, uint32_t model)
-{
-    for (uint32_t device = 0; device < fleet->device_count; device++) {
-        const struct profile_curve *curve = &profile->models[model].curves[device];
-        for (uint32_t i = 0; i < curve->point_count; i++) {
-            if (curve->points[i].gpu != 0) {
-                return true;
-            }
-        }
-    }
-    return false;
-}
-
-void weft_home_plan(struct arena *arena, const struct plan_input *input, struct weft_plan *plan_out)
-{
-    const struct catalogue *catalogue = input->catalogue;
-    bool *waits = arena_alloc(arena, catalogue->queue_count * sizeof(*waits));
-    for (uint32_t i = 0; i < catalogue->workflow_count; i++) {
-        const struct workflow *workflow = catalogue->workflows[i];
-        for (uint32_t task = 0; task < workflow->task_count; task++) {
-            waits[workflow->queue_first + task] =
-                input->options[WEFT_GATHER] != 0 && input->fleet->prices.gpu > 0 &&
-                !input->fleet->has_slots &&
-                has_shares(input->fleet, input->profile, workflow->tasks[task].run);
-        }
-    }
-    struct plan_input asked = *input;
-    asked.options = options_of_esg(input->options);
-    plan_out->waits = waits;
-    plan_out->esg = esg_plan(arena, &asked);
-}
 
 void weft_home_queued(const struct policy_input *input, const struct ready_facts *task)
 {
@@ -107,6 +49,7 @@ struct ask {
     uint64_t holders;       /* A bit for each node that has inputs, modulo 64. */
     uint64_t bytes;         /* Of its models, and what one item needs. */
     int64_t all;            /* What all takes, as a ratio to the profile. */
+    int64_t slower;         /* Than expected, by rows, on average. */
     int64_t eviction_64ths; /* What a load costs others if it evicts, in loads. */
 };
 
@@ -137,6 +80,8 @@ struct spot {
     uint32_t left;    /* Units of the device that are free. */
     bool is_ideal;    /* It starts at once, costs others nothing and is as fast as measured. */
 };
+
+_Static_assert((int)VIEW_SLOWER_ONE == (int)WEFT_LEARN_ONE, "rows speak of the same parts");
 
 static const struct spot NOWHERE = {.worker = WORKER_NONE, .score_ns = INT64_MAX};
 
@@ -174,6 +119,16 @@ static int64_t arrive_ns(const struct ask *ask, uint32_t items, uint32_t to)
     return far == 0 ? 0 : fleet_transfer_ns(fleet, from, to, far * ask->fit.bytes_per_item);
 }
 
+/* What everything takes on @worker: by what was learnt here, or by its row beside those of all. */
+static int64_t slowness_of(const struct ask *ask, uint32_t worker)
+{
+    const struct view *view = ask->fit.input->view;
+    const int64_t one = WEFT_LEARN_ONE;
+    const int64_t learnt = weft_learnt_worker(ask->learn, worker, view->now_ns);
+    const int64_t shown = (one + view_slower(view, worker)) * one / (one + ask->slower);
+    return shown > one + one / 2 ? max_i64(learnt, shown) : learnt;
+}
+
 static struct place look_at_worker(const struct ask *ask, uint32_t worker)
 {
     const struct policy_input *input = ask->fit.input;
@@ -185,7 +140,7 @@ static struct place look_at_worker(const struct ask *ask, uint32_t worker)
         .node = view->fleet->workers[worker].node,
         .load_ns = load_ns,
         .eviction_ns = evicts ? load_ns / 64 * ask->eviction_64ths : 0,
-        .slowness = weft_learnt_worker(ask->learn, worker, view->now_ns),
+        .slowness = slowness_of(ask, worker),
     };
 }
 
@@ -481,14 +436,15 @@ static void dispatch_queue(
         .number = workflow->queue_first + queue->task,
         .bytes = need_bytes(input->profile, &workflow->tasks[queue->task], /* items */ 1),
         .all = all,
-        .eviction_64ths = EVICTION_WEIGHT * compass_64ths(input->options[WEFT_EVICTION]),
+        .slower = weft_slower(input),
+        .eviction_64ths = compass_64ths(EVICTION_WEIGHT),
     };
     answer_out->near_first = true;
     for (uint32_t i = 0; i <= queue->look_count; i++) { /* The last one stands for all others. */
         const uint32_t node = node_of(&ask.fit, i);
         ask.holders |= node == NODE_NONE ? UINT64_MAX : node_bit(node);
     }
-    const uint32_t paths = queue->rechecks > 0 ? SEARCH_PATHS_MAX : (uint32_t)esg_options[ESG_K];
+    const uint32_t paths = queue->rechecks > 0 ? SEARCH_PATHS_MAX : (uint32_t)asked.options[ESG_K];
     struct esg_found found;
     const int64_t wish_ns = weft_haste_ns(input, queue, known, esg_target_ns(&asked, queue));
     esg_search(&asked, queue, paths, wish_ns, &found);

@@ -1,5 +1,5 @@
 /*
- * weft_home.h - how weft runs tasks that were measured on shares of a device, if units cost.
+ * weft_home.h - how weft runs tasks that were measured on shares of a device.
  *
  * Such tasks wait in home queues, so that batches form from the whole cluster. Their configs are
  * those of esg's search: the cheapest that end in time, or sooner while devices are idle. What
@@ -22,19 +22,11 @@
 #define POLICY_WEFT_HOME_H
 
 #include "policy/demand.h"
-#include "policy/esg_plan.h"
 #include "policy/esg_warm.h"
 #include "policy/weft_begin.h"
+#include "policy/weft_home_plan.h"
 #include "policy/weft_learn.h"
 #include "policy/weft_links.h"
-
-struct weft_plan {
-    const int64_t *path_ns;     /* By workflow: its critical path on the fastest devices. */
-    const int64_t *ranks_ns;    /* By queue: the longest way from its tasks on, likewise. */
-    const struct esg_plan *esg; /* What esg would know. */
-    const bool *waits;          /* By queue: whether its tasks wait at their home. */
-    bool is_short;              /* Models may have to leave memory. */
-};
 
 /* What every node uses comes first: where no task waits, the rest is never touched. */
 struct weft_state {
@@ -42,6 +34,7 @@ struct weft_state {
     int64_t own_ns;     /* What own workers have to do when a job comes, on average of late. */
     int64_t idle_at_ns; /* When idle was found out. */
     int64_t idle;       /* Units of devices that are free, of all, in 1024ths. */
+    int64_t slower;     /* Than expected, by rows, on average, then as well. */
     int64_t off;        /* By which share of their time batches start off their plan, in 2^20ths. */
     uint32_t lost[WORKFLOWS_MAX]; /* Jobs given up since the last one that was completed. */
     struct weft_begin begin;      /* Which jobs are put off before they begin. */
@@ -50,13 +43,6 @@ struct weft_state {
     struct esg_state esg;
     int64_t gathers_ns[ESG_QUEUES_MAX]; /* Until when tasks of a batch before are awaited. */
 };
-
-/* Find out which tasks wait, and prepare for them. */
-void weft_home_plan(
-    struct arena *arena, const struct plan_input *input, struct weft_plan *plan_out);
-
-/* @input as esg's functions want it. */
-struct policy_input weft_home_as_esg(const struct policy_input *input);
 
 /* A task that waits has joined its queue; and its key there. */
 void weft_home_queued(const struct policy_input *input, const struct ready_facts *task);

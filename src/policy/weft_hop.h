@@ -12,7 +12,20 @@ enum {
     WEFT_GROUP_IN_RACK = 1,
     WEFT_GROUP_HOLDER = 2,
     WEFT_GROUPS = 4,
-    WEFT_GROUP_NOT_USABLE = WEFT_GROUPS
+    WEFT_GROUP_NEAR = 4, /* Not drawn, but looked at in any case. */
+    WEFT_GROUP_NOT_USABLE = 8
+};
+
+/* What it takes to move tensors of the task: between idle links, and what that costs others. */
+struct weft_way {
+    int64_t whole_ns;
+    int64_t toll_ns;
+};
+
+/* By whether a way leaves the rack: all are alike where links are. */
+struct weft_ways {
+    bool is_known[2];
+    struct weft_way ways[2];
 };
 
 /* The task in question. */
@@ -30,7 +43,9 @@ struct weft_hop {
     int64_t mean_ns;             /* What usable ones have to do on average, as far as is known. */
     uint32_t sample;             /* So many of each group are drawn. */
     uint32_t alike[WEFT_GROUPS]; /* Usable ones by group. */
-    uint8_t *groups;             /* By worker. */
+    uint16_t *groups;            /* By worker. */
+    struct weft_ways there;      /* Of its inputs. */
+    struct weft_ways back;       /* Of its output. */
 };
 
 /* Whether @worker can be used and has all models of the task. */

@@ -56,7 +56,6 @@ int64_t weft_keep_eviction_ns(
 {
     const struct weft_state *state = input->state;
     const struct compass_prices prices = {
-        .eviction_64ths = compass_64ths(input->options[WEFT_EVICTION]),
         .keep_64ths = compass_64ths(input->options[WEFT_KEEP]),
     };
     const struct compass_task task = {.input = input, .demand = &state->demand, .kind = kind};

@@ -6,6 +6,9 @@
 /* A link is never taken for fuller than this, or nothing would use it. */
 enum { LOAD_MAX = WEFT_SHARE_ONE * 95 / 100 };
 
+/* What was sent within less time than this says nothing yet of how much more will be. */
+#define SPAN_LEAST_NS (WEFT_LINK_SPAN_NS / 4)
+
 bool weft_crosses_core(const struct fleet *fleet, uint32_t from, uint32_t to)
 {
     switch (fleet->network.kind) {
@@ -33,18 +36,26 @@ struct weft_transfer weft_transfer(
     };
 }
 
-/* What is left of busy_ns at @now_ns: it fades as if the past were forgotten evenly. */
-static int64_t busy_ns(const struct weft_link *link, int64_t now_ns)
+/* What is left of @ns, seen until @seen_ns, at @now_ns: as if the past were forgotten evenly. */
+static int64_t left_ns(int64_t ns, int64_t seen_ns, int64_t now_ns)
+{
+    const int64_t passed_ns = now_ns - seen_ns;
+    const int64_t passed = passed_ns / (WEFT_LINK_SPAN_NS / WEFT_SHARE_ONE);
+    return passed_ns >= WEFT_LINK_SPAN_NS ? 0 : ns - weft_share_ns(ns, passed);
+}
+
+/* Over how long the link was seen busy, by @now_ns; what was seen is forgotten likewise. */
+static int64_t span_ns(const struct weft_link *link, int64_t now_ns)
 {
     const int64_t passed_ns = min_i64(now_ns - link->seen_ns, WEFT_LINK_SPAN_NS);
-    const int64_t passed = passed_ns / (WEFT_LINK_SPAN_NS / WEFT_SHARE_ONE);
-    return link->busy_ns - weft_share_ns(link->busy_ns, passed);
+    return left_ns(link->span_ns, link->seen_ns, now_ns) + passed_ns;
 }
 
 static int64_t toll_ns(const struct weft_link *link, int64_t use_ns, int64_t now_ns)
 {
-    const int64_t load =
-        min_i64(busy_ns(link, now_ns) / (WEFT_LINK_SPAN_NS / WEFT_SHARE_ONE), LOAD_MAX);
+    const int64_t busy_ns = left_ns(link->busy_ns, link->seen_ns, now_ns);
+    const int64_t over_ns = max_i64(span_ns(link, now_ns), SPAN_LEAST_NS);
+    const int64_t load = min_i64(busy_ns / (over_ns / WEFT_SHARE_ONE), LOAD_MAX);
     return use_ns / (WEFT_SHARE_ONE - load) * load;
 }
 
@@ -57,7 +68,9 @@ int64_t weft_toll_ns(
 
 static void add(struct weft_link *link, int64_t use_ns, uint32_t times, int64_t now_ns)
 {
-    link->busy_ns = min_i64(busy_ns(link, now_ns) + use_ns * times, DURATION_NS_MAX);
+    const int64_t busy_ns = left_ns(link->busy_ns, link->seen_ns, now_ns);
+    link->span_ns = busy_ns == 0 ? 0 : span_ns(link, now_ns);
+    link->busy_ns = min_i64(busy_ns + use_ns * times, DURATION_NS_MAX);
     link->seen_ns = now_ns;
     link->free_ns = max_i64(link->free_ns, now_ns) + use_ns;
 }

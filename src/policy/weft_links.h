@@ -3,9 +3,10 @@
  *
  * A node sees what it sends itself and nothing else. From that it knows when its own link is free
  * again, and how busy it keeps that link and, if the machines of its rack do as it does, the link
- * of the rack. A toll is what a transfer costs those that come after it: busy time, times the
- * load over what is left of the link, which is how much longer a queue becomes by one more
- * customer. All in whole nanoseconds.
+ * of the rack. The load is what was sent within about the last second, over that time; of a link
+ * that was idle before, over the time since it was used first. A toll is what a transfer costs
+ * those that come after it: busy time, times the load over what is left of the link, which is how
+ * much longer a queue becomes by one more customer. All in whole nanoseconds.
  */
 #ifndef POLICY_WEFT_LINKS_H
 #define POLICY_WEFT_LINKS_H
@@ -18,7 +19,8 @@
 struct weft_link {
     int64_t free_ns; /* When what was put on it has left. */
     int64_t seen_ns; /* When busy_ns was brought up to date. */
-    int64_t busy_ns; /* Within about the last WEFT_LINK_SPAN_NS. */
+    int64_t busy_ns; /* Within about the last WEFT_LINK_SPAN_NS, */
+    int64_t span_ns; /* of which it was seen for so long. */
 };
 
 /* Links of one node. All zero: nothing was sent. */

@@ -14,9 +14,6 @@ const struct policy_option weft_options[] = {
     [WEFT_SAMPLE] =
         {"sample", 8, 1, 4096, true,
          "workers drawn from the rack and from others, with the models and without"},
-    [WEFT_EVICTION] =
-        {"eviction", 1, 0, 100, false,
-         "what an eviction costs, in loads of the new model, for each task that a worker has"},
     [WEFT_SPREAD] = {"spread", 0.5, 0, 1, false, "how much of a load into free memory is forgiven"},
     [WEFT_GATHER] = {"gather", 1, 0, 1, true, "0: no home queues; every task is placed"},
     [WEFT_HOLD] = {"hold", 1, 0, 1, true, "0: never wait for a worker that is full"},

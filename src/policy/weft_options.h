@@ -15,7 +15,6 @@ enum weft_option {
     WEFT_FADE,
     WEFT_CHANCE,
     WEFT_SAMPLE,
-    WEFT_EVICTION,
     WEFT_SPREAD,
     WEFT_GATHER,
     WEFT_HOLD,

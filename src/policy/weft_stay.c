@@ -86,6 +86,6 @@ bool weft_stays(struct weft_hop *hop)
         !weft_hop_is_holder(hop, worker)) {
         return false;
     }
-    const int64_t run_ns = compass_times_on(&hop->task, &view->fleet->workers[worker])->run_ns;
+    const int64_t run_ns = compass_mean_run_ns(hop->input, facts->job->graph, worker);
     return leave_ns(hop, facts->task, hop->bytes) >= run_ns / 16 && is_crowded(hop, wait_ns);
 }

@@ -16,8 +16,8 @@ bool weft_is_wanted_more(
 
 /*
  * Whether the task stays on its node. Where there are more tasks than workers, one that leaves only
- * changes places with another, and tensors travel for it. Not if they hardly do, nor if this node
- * is much further behind than others.
+ * changes places with another, and tensors travel for it. Not if they hardly do, beside what tasks
+ * of the job take on average, nor if this node is much further behind than others.
  */
 bool weft_stays(struct weft_hop *hop);
 

@@ -91,40 +91,59 @@ static inline bool view_is_usable(const struct view *view, uint32_t worker)
            view_load(view, worker)->accepting != 0;
 }
 
-/* When @worker has nothing left to do, by its row; never before now. */
-static inline int64_t view_row_free_at_ns(const struct view *view, uint32_t worker)
+/* When a worker whose row is @load has nothing left to do, by that; never before now. */
+static inline int64_t view_row_free_ns(
+    const struct view *view, uint32_t worker, const struct row_load *load)
 {
-    const struct row_load *load = view_load(view, worker);
     const int64_t delay_ns = view_is_own(view, worker) ? 0 : view->board->delay_ns;
     const int64_t free_at_ns = load->at_ns + delay_ns + load->queued_ns;
     return max_i64(free_at_ns, view->now_ns);
 }
 
-/* When @worker is believed to have nothing left to do; never before now. */
-static inline int64_t view_free_at_ns(const struct view *view, uint32_t worker)
+/* When @worker has nothing left to do, by its row; never before now. */
+static inline int64_t view_row_free_at_ns(const struct view *view, uint32_t worker)
 {
-    const int64_t free_at_ns = view_row_free_at_ns(view, worker);
+    return view_row_free_ns(view, worker, view_load(view, worker));
+}
+
+/* When @worker, whose row is @load, is believed to have nothing left to do; never before now. */
+static inline int64_t view_free_ns(
+    const struct view *view, uint32_t worker, const struct row_load *load)
+{
+    const int64_t free_at_ns = view_row_free_ns(view, worker, load);
     if (view->reservations.count == 0) {
         return free_at_ns;
     }
-    const uint64_t sequence = view_load(view, worker)->sequence;
-    return free_at_ns + reservations_run_ns(&view->reservations, worker, sequence);
+    return free_at_ns + reservations_run_ns(&view->reservations, worker, load->sequence);
+}
+
+/* The same, of the row that is there. */
+static inline int64_t view_free_at_ns(const struct view *view, uint32_t worker)
+{
+    return view_free_ns(view, worker, view_load(view, worker));
 }
 
 /* What a row says of a worker's slowness is forgotten, or one that recovered is never tried. */
 #define VIEW_SLOWNESS_NS INT64_C(30000000000)
 
-/* How long what should take @ns takes on @worker, if that is more than chance. */
-static inline int64_t view_slowed_ns(const struct view *view, uint32_t worker, int64_t ns)
+/* By how much longer than expected @worker takes by its row: VIEW_SLOWER_ONE, twice as long. */
+enum { VIEW_SLOWER_ONE = ROW_SLOWNESS_PARTS * ROW_SLOWNESS_PARTS };
+
+static inline int64_t view_slower(const struct view *view, uint32_t worker)
 {
     const struct row_load *load = view_load(view, worker);
     const int64_t parts = load->accepting - ROW_ACCEPTING;
-    if (parts <= ROW_SLOWNESS_PARTS / 4) {
-        return ns;
-    }
     const int64_t age_ns = min_i64(max_i64(view->now_ns - load->at_ns, 0), VIEW_SLOWNESS_NS);
     const int64_t left = ROW_SLOWNESS_PARTS - age_ns / (VIEW_SLOWNESS_NS / ROW_SLOWNESS_PARTS);
-    return ns + ns / (ROW_SLOWNESS_PARTS * ROW_SLOWNESS_PARTS) * parts * left;
+    return parts * left;
+}
+
+/* How long what should take @ns takes on @worker, if that is more than chance. */
+static inline int64_t view_slowed_ns(const struct view *view, uint32_t worker, int64_t ns)
+{
+    const int64_t parts = view_load(view, worker)->accepting - ROW_ACCEPTING;
+    return parts <= ROW_SLOWNESS_PARTS / 4 ? ns
+                                           : ns + ns / VIEW_SLOWER_ONE * view_slower(view, worker);
 }
 
 /* Whether all readers on this side see the newest load of every worker. */

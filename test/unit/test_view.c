@@ -265,6 +265,7 @@ static void what_a_slow_worker_takes_is_believed_for_a_while(ATTR_UNUSED void **
     publish(4, /* at_ns */ 702, /* queued_ns */ 0, ROW_ACCEPTING + 3 * ROW_SLOWNESS_PARTS);
     assert_true(view_is_usable(&view, 4));
     assert_int_equal(view_slowed_ns(&view, 4, ns), 4 * ns);
+    assert_int_equal(view_slower(&view, 4), 3 * VIEW_SLOWER_ONE);
     view.now_ns = 702 + VIEW_SLOWNESS_NS / 2;
     assert_int_equal(view_slowed_ns(&view, 4, ns), ns + 3 * ns / 2);
     view.now_ns = 702 + VIEW_SLOWNESS_NS;

@@ -211,6 +211,25 @@ static void a_faster_kind_of_device_is_worth_the_way(void **state)
     cluster_deinit(&cluster);
 }
 
+/* A link that is a tenth as fast as others leads to worker 1. */
+static void a_node_may_have_a_link_of_its_own(void **state)
+{
+    (void)state;
+    struct cluster cluster;
+    init(&cluster, ":doubt=0", 0);
+    cluster.fleet->network.has_own_rates = true;
+    cluster.fleet->nodes[1].down_bytes_per_s = 100000000;
+    cluster_queue(&cluster, 0, RUN_NS);
+    assert_int_equal(place(&cluster, 1, 1000), 2);
+    cluster_queue(&cluster, 2, 5000);
+    cluster_queue(&cluster, 3, 5000);
+    assert_int_equal(place(&cluster, 1, 1000), 2);
+    cluster_queue(&cluster, 2, 20000);
+    cluster_queue(&cluster, 3, 20000);
+    assert_int_equal(place(&cluster, 1, 1000), 1);
+    cluster_deinit(&cluster);
+}
+
 static void a_model_that_is_there_is_worth_its_load(void **state)
 {
     (void)state;
@@ -222,13 +241,10 @@ static void a_model_that_is_there_is_worth_its_load(void **state)
     (void)cluster_task(&cluster, 0);
     cluster_seal(&cluster);
     cluster_hold(&cluster, 1, 0);
-    cluster_seat(&cluster, "weft:spread=0:eviction=0");
-    /* Worker 0 has no room: what has to leave for its load costs the more, the more waits. */
+    cluster_seat(&cluster, "weft");
     assert_int_equal(place(&cluster, 0, 1000), 1);
     cluster_queue(&cluster, 1, 2 * LOAD_NS);
     assert_int_equal(place(&cluster, 0, 1000), 0);
-    cluster_seat(&cluster, "weft:spread=0");
-    assert_int_equal(place(&cluster, 0, 1000), 1);
     cluster_deinit(&cluster);
 }
 
@@ -284,6 +300,12 @@ static void the_only_holder_of_many_workers_is_found(void **state)
     cluster_seat(&cluster, "weft:sample=1");
     for (uint32_t i = 0; i < 8; i++) {
         assert_int_equal(place(&cluster, 0, 1000), 41);
+    }
+    for (uint32_t worker = 0; worker < 64; worker++) {
+        cluster_hold(&cluster, worker, 0);
+    }
+    for (uint32_t i = 0; i < 8; i++) {
+        assert_int_equal(place(&cluster, 0, 1000), 0); /* Where the input is. */
     }
     cluster_deinit(&cluster);
 }
@@ -398,6 +420,12 @@ static void a_task_stays_in_a_crowd(void **state)
     make_crowd(&cluster);
     assert_int_not_equal(place(&cluster, 1, RUN_NS / 100), 0);
     cluster_deinit(&cluster);
+
+    init(&cluster, "", RUN_NS / 50); /* Nor if only the task itself is short. */
+    make_crowd(&cluster);
+    cluster.profile->models[1].curves[0].run_one_ns = RUN_NS / 10;
+    assert_int_not_equal(place(&cluster, 1, RUN_NS / 50), 0);
+    cluster_deinit(&cluster);
 }
 
 static void an_idle_worker_asks_the_one_with_most_work_that_waits(void **state)
@@ -503,15 +531,35 @@ static void a_toll_grows_with_the_load_and_fades(void **state)
     assert_int_equal(weft_toll_ns(&links, &transfer, now_ns), 0);
     weft_links_send(&links, &half, 14, now_ns);
     assert_int_equal(links.up.free_ns, now_ns + WEFT_LINK_SPAN_NS / 2);
-    const int64_t at_half_ns = weft_toll_ns(&links, &transfer, now_ns);
-    assert_in_range(at_half_ns, transfer.up_ns * 99 / 100, transfer.up_ns * 101 / 100);
+    /* Half of what was sent is forgotten then, and it was sent within half of the time. */
     const int64_t later_ns = weft_toll_ns(&links, &transfer, now_ns + WEFT_LINK_SPAN_NS / 2);
-    assert_in_range(later_ns, transfer.up_ns * 32 / 100, transfer.up_ns * 34 / 100);
+    assert_in_range(later_ns, transfer.up_ns * 99 / 100, transfer.up_ns * 101 / 100);
     assert_int_equal(weft_toll_ns(&links, &transfer, now_ns + 9 * WEFT_LINK_SPAN_NS), 0);
     for (uint32_t i = 0; i < 5; i++) {
         weft_links_send(&links, &half, 14, now_ns);
     }
     assert_true(weft_toll_ns(&links, &transfer, now_ns) < 20 * transfer.up_ns);
+}
+
+/* What is sent evenly is as much from the first moment on, and after a pause. */
+static void a_load_is_known_as_soon_as_it_is_there(void **state)
+{
+    (void)state;
+    const struct weft_transfer transfer = {.whole_ns = 1000, .up_ns = 1024 * 1000};
+    const struct weft_transfer eighth = {.whole_ns = 1, .up_ns = WEFT_LINK_SPAN_NS / 8};
+    struct weft_links links = {0};
+    int64_t now_ns = 1000;
+    for (uint32_t i = 0; i < 40; i++) {
+        now_ns += i == 20 ? 9 * WEFT_LINK_SPAN_NS : 0;
+        weft_links_send(&links, &eighth, 1, now_ns);
+        now_ns += WEFT_LINK_SPAN_NS / 4; /* A quarter is forgotten: 3/8 of the time are left. */
+        const int64_t toll_ns = weft_toll_ns(&links, &transfer, now_ns);
+        assert_in_range(toll_ns, transfer.up_ns * 59 / 100, transfer.up_ns * 61 / 100);
+    }
+    links = (struct weft_links){0};
+    weft_links_send(&links, &eighth, 1, now_ns); /* But not at the same moment: half of it. */
+    const int64_t first_ns = weft_toll_ns(&links, &transfer, now_ns);
+    assert_in_range(first_ns, transfer.up_ns * 99 / 100, transfer.up_ns * 101 / 100);
 }
 
 /* A rack's link counts as if all machines of the rack sent as much as this one. */
@@ -558,6 +606,7 @@ int main(void)
         cmocka_unit_test(a_branch_makes_room_for_one_that_cannot_leave),
         cmocka_unit_test(among_equals_a_node_starts_with_its_own_worker),
         cmocka_unit_test(a_faster_kind_of_device_is_worth_the_way),
+        cmocka_unit_test(a_node_may_have_a_link_of_its_own),
         cmocka_unit_test(a_model_that_is_there_is_worth_its_load),
         cmocka_unit_test(what_is_used_often_is_kept),
         cmocka_unit_test(the_only_holder_of_many_workers_is_found),
@@ -569,6 +618,7 @@ int main(void)
         cmocka_unit_test(what_can_no_longer_be_in_time_is_given_up),
         cmocka_unit_test(what_misses_only_a_target_is_put_off),
         cmocka_unit_test(a_toll_grows_with_the_load_and_fades),
+        cmocka_unit_test(a_load_is_known_as_soon_as_it_is_there),
         cmocka_unit_test(a_rack_shares_its_link),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,9 +1,9 @@
 /*
  * weft's home queues: which tasks wait there, and where their batches run.
  *
- * Covers: src/policy/weft_home.c src/policy/weft_haste.c src/policy/weft_learn.c
- *         src/policy/weft_give_up.c src/policy/weft_copy.c src/policy/weft_batch.c
- *         src/policy/weft_begin.c src/policy/paying.c
+ * Covers: src/policy/weft_home.c src/policy/weft_home_plan.c src/policy/weft_haste.c
+ *         src/policy/weft_learn.c src/policy/weft_give_up.c src/policy/weft_copy.c
+ *         src/policy/weft_batch.c src/policy/weft_begin.c src/policy/paying.c
  */
 #include "home_fixture.h"
 #include "policy/weft_learn.h"
@@ -73,9 +73,38 @@ static void tasks_with_shares_wait(void **state)
     assert_false(policy_waits(&cluster.seat, 0));
     cluster_seat(&cluster, "dispatch=weft");
     assert_true(policy_waits(&cluster.seat, 0));
-    cluster.fleet->prices.gpu = 0; /* There is nothing to save by the smallest share. */
+}
+
+static void one_device_that_costs_nothing_needs_no_home_queue(void **state)
+{
+    (void)state;
+    cluster.fleet->prices.gpu = 0;
+    cluster_seat(&cluster, "weft");
+    assert_true(policy_waits(&cluster.seat, 0));
+    for (uint32_t worker = 1; worker < 3; worker++) { /* One is cut, and one is a processor. */
+        cluster.fleet->workers[worker].partition = worker;
+    }
+    cluster.fleet->workers[3].gpu_units = 1;
     cluster_seat(&cluster, "weft");
     assert_false(policy_waits(&cluster.seat, 0));
+    cluster.fleet->prices.gpu = 1; /* Units are saved. */
+    cluster_seat(&cluster, "weft");
+    assert_true(policy_waits(&cluster.seat, 0));
+}
+
+/* Two units end first among those that a batch may have; all seven would end sooner still. */
+static void units_that_cost_nothing_are_used_while_they_are_idle(void **state)
+{
+    (void)state;
+    const struct queue_facts queue = home_queue(&cluster, 1, 1, 0, 300);
+    cluster.fleet->prices = (struct fleet_prices){.gpu = 0};
+    cluster_seat(&cluster, "weft");
+    assert_int_equal(home_ask(&cluster, &queue).configs[0].gpu, 2);
+    for (uint32_t worker = 1; worker < 4; worker++) {
+        occupy(worker, 0, 500);
+    }
+    cluster_seat(&cluster, "weft"); /* It knows what is idle for a moment. */
+    assert_int_equal(home_ask(&cluster, &queue).configs[0].gpu, 1);
 }
 
 /* The config of @items of the second task, which wait at worker 2. */
@@ -94,11 +123,11 @@ static void four_batches_share_a_device_that_costs_nothing(void **state)
 {
     (void)state;
     cluster.fleet->prices.gpu = 0;
-    assert_int_equal(config_there("weft", 1).gpu, 2);
-    assert_int_equal(config_there("weft:parts=7", 1).gpu, 1);
-    assert_int_equal(config_there("weft:parts=1", 1).gpu, 0);
+    assert_int_equal(config_there("weft:gather=0", 1).gpu, 2);
+    assert_int_equal(config_there("weft:gather=0:parts=7", 1).gpu, 1);
+    assert_int_equal(config_there("weft:gather=0:parts=1", 1).gpu, 0);
     cluster.fleet->workers[2].partitions = 5; /* It is shared already. */
-    assert_int_equal(config_there("weft", 1).gpu, 0);
+    assert_int_equal(config_there("weft:gather=0", 1).gpu, 0);
     cluster.fleet->workers[2].partitions = 0;
     cluster.fleet->prices.gpu = 1; /* Where shares are not looked for, the device is not cut. */
     assert_int_equal(config_there("weft:gather=0", 1).gpu, 0);
@@ -109,12 +138,12 @@ static void a_batch_has_as_many_as_pay(void **state)
 {
     (void)state;
     cluster.fleet->prices.gpu = 0;
-    assert_int_equal(config_there("weft", 1).batch, 1);
-    assert_int_equal(config_there("weft", 4).batch, 1);
+    assert_int_equal(config_there("weft:gather=0", 1).batch, 1);
+    assert_int_equal(config_there("weft:gather=0", 4).batch, 1);
     home_point(&cluster, 1, 4, 1, 2, 100);
-    assert_int_equal(config_there("weft", 2).batch, 2);
-    assert_int_equal(config_there("weft", 4).batch, 4);
-    assert_int_equal(config_there("weft:paying=0", 4).batch, 1);
+    assert_int_equal(config_there("weft:gather=0", 2).batch, 2);
+    assert_int_equal(config_there("weft:gather=0", 4).batch, 4);
+    assert_int_equal(config_there("weft:gather=0:paying=0", 4).batch, 1);
 }
 
 static void a_full_worker_with_the_model_is_waited_for(void **state)
@@ -269,6 +298,28 @@ static void what_would_be_put_off_later_does_not_begin(void **state)
     assert_int_equal(count_put_off(0, 0), 0); /* There is room. */
 }
 
+/* Half of the jobs that come are urgent: others are put off first, and then what is left of it. */
+static void what_is_urgent_is_put_off_last(void **state)
+{
+    (void)state;
+    for (uint32_t worker = 0; worker < 4; worker++) {
+        occupy(worker, 0, 60000);
+    }
+    struct row row = cluster.board.entries[3].live;
+    row.load.put_off = 128;
+    cluster_write(&cluster, &row);
+    cluster_seat(&cluster, "weft");
+    for (uint32_t i = 0; i < 400; i++) {
+        struct job_facts job = cluster.job;
+        job.priority = i % 2;
+        assert_true(policy_admit(&cluster.seat, &job).admitted);
+    }
+    (void)count_put_off(0, 0);
+    assert_int_equal(count_put_off(0, 0), 200); /* 0.82 of all: all of these, */
+    const uint32_t count = count_put_off(0, 1);
+    assert_true(count > 110 && count < 145); /* and 0.32 of 0.5. */
+}
+
 /* In the queue of a worker: not what waits for its model, whose load would end with it. */
 static void what_waits_for_its_model_is_not_put_off(void **state)
 {
@@ -378,6 +429,32 @@ static void a_slow_worker_is_avoided(void **state)
     cluster_seat(&cluster, "weft:learn=0");
     policy_ended(&cluster.seat, &ended);
     assert_int_equal(home_ask(&cluster, &queue).workers[0], 0);
+}
+
+/* @worker says that it takes so many times longer than expected. */
+static void slow_down(uint32_t worker, uint32_t times)
+{
+    struct row row = cluster.board.entries[worker].live;
+    row.load.accepting = (uint8_t)(ROW_ACCEPTING + (times - 1) * ROW_SLOWNESS_PARTS);
+    row.load.at_ns = cluster.view.now_ns;
+    cluster_write(&cluster, &row);
+}
+
+/* Not if all are: then it is the profile that is wrong. */
+static void a_worker_that_is_slow_by_its_row_is_avoided(void **state)
+{
+    (void)state;
+    cluster_seat(&cluster, "weft");
+    const struct queue_facts queue = home_queue(&cluster, 1, 1, 0, 900);
+    slow_down(0, 4);
+    assert_int_equal(home_ask(&cluster, &queue).workers[0], 1);
+    for (uint32_t worker = 1; worker < 4; worker++) {
+        slow_down(worker, 4);
+    }
+    cluster_seat(&cluster, "weft");
+    const struct queue_facts hurried = home_queue(&cluster, 1, 1, 0, 300);
+    assert_int_equal(home_ask(&cluster, &hurried).workers[0], 0);
+    assert_int_equal(home_ask(&cluster, &hurried).configs[0].gpu, 1);
 }
 
 /* Plans count on others beside a batch: one that takes so long is no slower than planned. */
@@ -693,6 +770,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(tasks_with_shares_wait, setup, teardown),
         cmocka_unit_test_setup_teardown(
+            one_device_that_costs_nothing_needs_no_home_queue, setup, teardown),
+        cmocka_unit_test_setup_teardown(
+            units_that_cost_nothing_are_used_while_they_are_idle, setup, teardown),
+        cmocka_unit_test_setup_teardown(
             four_batches_share_a_device_that_costs_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(a_batch_has_as_many_as_pay, setup, teardown),
         cmocka_unit_test_setup_teardown(what_waits_for_its_model_is_not_put_off, setup, teardown),
@@ -707,11 +788,14 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_busier_the_sooner_a_job_is_put_off, setup, teardown),
         cmocka_unit_test_setup_teardown(
             what_would_be_put_off_later_does_not_begin, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_is_urgent_is_put_off_last, setup, teardown),
         cmocka_unit_test_setup_teardown(all_inputs_of_a_batch_count, setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_idle_is_used, setup, teardown),
         cmocka_unit_test_setup_teardown(haste_is_bought_where_plans_fail, setup, teardown),
         cmocka_unit_test_setup_teardown(little_trouble_buys_little, setup, teardown),
         cmocka_unit_test_setup_teardown(a_slow_worker_is_avoided, setup, teardown),
+        cmocka_unit_test_setup_teardown(
+            a_worker_that_is_slow_by_its_row_is_avoided, setup, teardown),
         cmocka_unit_test_setup_teardown(what_others_do_to_a_batch_is_no_news, setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_learnt_of_a_worker_fades, setup, teardown),
         cmocka_unit_test_setup_teardown(

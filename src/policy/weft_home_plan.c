@@ -1,0 +1,97 @@
+#include "policy/weft_home_plan.h"
+
+#include "base/arena.h"
+#include "policy/weft_batch.h"
+#include "policy/weft_home.h"
+#include "policy/weft_options.h"
+
+/* Configs are searched for as esg does by default, with time for transfers. */
+#define AS_ESG                                                                                     \
+    [ESG_K] = 5, [ESG_GROUP] = 3, [ESG_SHARE] = 1, [ESG_BATCH] = 1, [ESG_ADAPT] = 1,               \
+    [ESG_SPLIT] = 1, [ESG_WAIT] = 1, [ESG_MARGIN] = 0.13, [ESG_PREWARM] = 1, [ESG_TRANSFERS] = 1
+
+static const double esg_options[POLICY_OPTIONS_MAX] = {AS_ESG};
+static const double esg_together[POLICY_OPTIONS_MAX] = {AS_ESG, [ESG_TOGETHER] = 1};
+
+static const double *options_of_esg(const double *options)
+{
+    return options[WEFT_TOGETHER] != 0 ? esg_together : esg_options;
+}
+
+struct policy_input weft_home_as_esg(const struct policy_input *input)
+{
+    const struct weft_plan *plan = input->plan;
+    struct weft_state *state = input->state;
+    struct policy_input asked = *input;
+    asked.options = options_of_esg(input->options);
+    asked.plan = plan->esg;
+    asked.state = &state->esg;
+    return asked;
+}
+
+/* Whether @model was measured on a part of a device. */
+static bool has_shares(const struct fleet *fleet, const struct profile *profile, uint32_t model)
+{
+    for (uint32_t device = 0; device < fleet->device_count; device++) {
+        const struct profile_curve *curve = &profile->models[model].curves[device];
+        for (uint32_t i = 0; i < curve->point_count; i++) {
+            if (curve->points[i].gpu != 0) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* How many devices can be shared: those with units, partitions or not. */
+static uint32_t count_shared(const struct fleet *fleet)
+{
+    uint32_t count = 0;
+    for (uint32_t worker = 0; worker < fleet->worker_count; worker++) {
+        const struct fleet_worker *spec = &fleet->workers[worker];
+        count += spec->gpu_units > 1 && spec->partition == 0 ? 1 : 0;
+    }
+    return count;
+}
+
+/*
+ * Whether tasks of shares are gathered in home queues. If one device has them all, its own queue
+ * does as much, and costs less: but for units with a price, which only plans save.
+ */
+static bool gathers(const struct plan_input *input)
+{
+    const struct fleet *fleet = input->fleet;
+    return input->options[WEFT_GATHER] != 0 && !fleet->has_slots &&
+           (fleet->prices.gpu > 0 || count_shared(fleet) > 1);
+}
+
+/* By kind of device: the units that a batch may take for haste alone. */
+static const uint32_t *find_parts(struct arena *arena, const struct plan_input *input)
+{
+    const struct fleet *fleet = input->fleet;
+    uint32_t *parts = arena_alloc(arena, fleet->device_count * sizeof(*parts));
+    for (uint32_t worker = 0; worker < fleet->worker_count; worker++) {
+        const uint32_t part = weft_part(fleet, input->options, worker);
+        parts[fleet->workers[worker].device] = part == 0 ? UINT32_MAX : part;
+    }
+    return parts;
+}
+
+void weft_home_plan(struct arena *arena, const struct plan_input *input, struct weft_plan *plan_out)
+{
+    const struct catalogue *catalogue = input->catalogue;
+    const bool are_gathered = gathers(input);
+    bool *waits = arena_alloc(arena, catalogue->queue_count * sizeof(*waits));
+    for (uint32_t i = 0; i < catalogue->workflow_count; i++) {
+        const struct workflow *workflow = catalogue->workflows[i];
+        for (uint32_t task = 0; task < workflow->task_count; task++) {
+            waits[workflow->queue_first + task] =
+                are_gathered && has_shares(input->fleet, input->profile, workflow->tasks[task].run);
+        }
+    }
+    struct plan_input asked = *input;
+    asked.options = options_of_esg(input->options);
+    plan_out->waits = waits;
+    plan_out->parts = find_parts(arena, input);
+    plan_out->esg = esg_plan(arena, &asked);
+}

@@ -1,0 +1,28 @@
+/*
+ * weft_home_plan.h - what weft knows before it runs, and which tasks wait in home queues.
+ *
+ * Those with shares of a device wait, but where one device has them all and its units cost nothing:
+ * its own queue does as much.
+ */
+#ifndef POLICY_WEFT_HOME_PLAN_H
+#define POLICY_WEFT_HOME_PLAN_H
+
+#include "policy/esg_plan.h"
+
+struct weft_plan {
+    const int64_t *path_ns;     /* By workflow: its critical path on the fastest devices. */
+    const int64_t *ranks_ns;    /* By queue: the longest way from its tasks on, likewise. */
+    const struct esg_plan *esg; /* What esg would know. */
+    const bool *waits;          /* By queue: whether its tasks wait at their home. */
+    const uint32_t *parts;      /* By kind of device: the most units that haste may take. */
+    bool is_short;              /* Models may have to leave memory. */
+};
+
+/* Find out which tasks wait, and prepare for them. */
+void weft_home_plan(
+    struct arena *arena, const struct plan_input *input, struct weft_plan *plan_out);
+
+/* @input as esg's functions want it. */
+struct policy_input weft_home_as_esg(const struct policy_input *input);
+
+#endif /* POLICY_WEFT_HOME_PLAN_H */
