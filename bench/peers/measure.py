@@ -166,7 +166,10 @@ class Run:
         names = requests.names(len(times), seed)
         asked = [requests.kinds[name] for name in names]
         patience_s = group.deadline_ms / 1000 if group.deadline_ms else PATIENCE_S
-        past = self.rehearsed[arm].past(group.deadline_ms) if arm in self.rehearsed else ()
+        past = ()
+        if arm in self.rehearsed:
+            self.rehearsed[arm].note_beliefs()
+            past = self.rehearsed[arm].past(group.deadline_ms)
         counters = cache_counters(server)
         with processes.Meter(server) as meter:
             answers = load.open_loop(server.port, times, asked, patience_s)

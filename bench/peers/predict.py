@@ -2,11 +2,12 @@
 
 Weft measures every model alone. Then the server that will be measured is rehearsed at four fifths
 and at half of what it can do, with other arrivals than those of the runs, then with all samples one
-after another, and after every slice for a moment. From the trace of that, works.py finds what
-tasks take in this process: processes of the same program differ by a tenth, and at half load little
-shows what busy processors do to each other, and what the clients take of them. The pace of the
-machine is that of the four rehearsals nearest to the slice, from a moment that is drawn. What HTTP
-and the client took is added. The simulated server is warmed up as the real one was; where there are
+after another, and after every slice for a moment. From the trace of that, works.py finds what tasks
+take in this process: processes of the same program differ by a tenth, and at half load little shows
+what busy processors do to each other, and what the clients take of them. The pace of the machine is
+that of the rehearsals nearest to the slice, from a moment that is drawn: of as many as tell best
+what each other saw. Policies know what the server had learnt when the slice began. What HTTP and
+the client took is added. The simulated server is warmed up as the real one was; where there are
 deadlines, it goes through all that the real one did.
 """
 
@@ -14,6 +15,7 @@ import concurrent.futures
 import copy
 import itertools
 import json
+import math
 import os
 import pathlib
 import random
@@ -35,8 +37,8 @@ REHEARSAL_PARTS, REHEARSAL_SEED = (0.8, 0.5), 77
 CLIENTS = 4
 CALM_CORES = 0.2  # What other processes may take beside a rehearsal.
 FACTORS_MAX = 4096  # Of a pace.
-NEAR = 4  # Rehearsals that give the pace: fewer are chance, and more are of other times.
-MORE_SEEDS = 4  # Where only those count that are like the server.
+NEAR = 4  # Rehearsals that give the pace, at least: fewer are chance.
+ALIKE = 4  # With deadlines, one of so many simulations counts: the most like the server.
 REST_S = 10.0  # Between what warms a simulated server up and what counts.
 TASK = r"(?m)^(  (\w+): *(?:\{|\n    ))(?:model|function): ([^,}\n]+)"
 PIECES = {"ocr": "lines", "speech": "segments"}  # The output that has one entry for each.
@@ -53,7 +55,7 @@ class Lengths(typing.NamedTuple):
     tries: int  # Until other processes leave a rehearsal alone.
 
 
-FULL = Lengths(least=6, most=20, each=3, again=2, seeds=7, tries=3)
+FULL = Lengths(least=6, most=20, each=3, again=2, seeds=28, tries=3)
 QUICK = Lengths(least=1, most=2, each=1, again=0.5, seeds=1, tries=1)
 AGAIN_REQUESTS, AGAIN_MOST_S = 12, 4.0  # Of short rehearsals.
 
@@ -75,6 +77,7 @@ class Alone(typing.NamedTuple):
     served: dict  # What its report says: workers, policy.
     trace: pathlib.Path  # For the server that is rehearsed and then measured.
     folder: pathlib.Path
+    repository: pathlib.Path  # Where the server saves what it learns.
 
 
 def simple(name):
@@ -233,6 +236,26 @@ def runs_of(arm):
     return {task: run for _, task, run in re.findall(TASK, path.read_text(encoding="utf-8"))}
 
 
+def saved_profile(repository):
+    [path] = (repository / "profiles").glob("*.profile.json")
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def as_believed(measured, learnt, device):
+    """What policies know while batches take what was @measured: the run times of @learnt.
+
+    Whether a batch pays may hang on a few parts in a hundred, and that is what a server decides by.
+    """
+    believed = copy.deepcopy(measured)
+    for name, model in believed["models"].items():
+        curve, own = (one.get("devices", {}).get(device)
+                      for one in (model, learnt["models"].get(name, {})))  # fmt: skip
+        if curve and own:
+            curve["points"] = [point for point in own["points"] if "gpu" not in point]
+            curve["handoff_ms"] = own.get("handoff_ms", 0)
+    return believed
+
+
 def measure_alone(place, arm, folder):
     """Let Weft measure what @arm serves."""
     [port, metrics] = servers.free_ports(2)
@@ -246,9 +269,8 @@ def measure_alone(place, arm, folder):
     if not done.stdout:
         raise servers.Missing(servers.install.last_line(done.stderr))
     folder.mkdir(parents=True, exist_ok=True)
-    [profile] = (repository / "profiles").glob("*.profile.json")
-    measured = json.loads(profile.read_text(encoding="utf-8"))
-    return Alone(measured, json.loads(done.stdout)["served"], folder / "served.jsonl", folder)
+    served = json.loads(done.stdout)["served"]
+    return Alone(saved_profile(repository), served, folder / "served.jsonl", folder, repository)
 
 
 def warming(requests, times, names):
@@ -277,10 +299,34 @@ class Part(typing.NamedTuple):
     outside_ms: list  # Of its requests, in the order of arrival.
 
 
-def nearest(paces, place):
-    """The numbers of the few rehearsals about @place that saw runs, in their order."""
+def nearest(paces, place, count):
+    """The numbers of the @count rehearsals about @place that saw runs, in their order."""
     known = [number for number, one in enumerate(paces) if one]
-    return sorted(sorted(known, key=lambda number: abs(number + 0.5 - place))[:NEAR])
+    return sorted(sorted(known, key=lambda number: abs(number - place))[:count])
+
+
+def telling(paces):
+    """How many rehearsals about each tell best how fast the machine was in that one.
+
+    Those of other times say less where the machine changes for minutes; where it does only for
+    moments, the fewer there are, the more is chance.
+    """
+    levels = {number: math.log(works.mean(one)) for number, one in enumerate(paces) if one}
+    counts, count = [], NEAR
+    while count < len(levels):
+        counts.append(count)
+        count *= 2
+    counts.append(max(len(levels), 1))
+
+    def off(count):
+        errors = []
+        for number, level in levels.items():
+            others = [one if at != number else [] for at, one in enumerate(paces)]
+            told = [factor for at in nearest(others, number, count) for factor in paces[at]]
+            errors.append((math.log(works.mean(told)) - level) ** 2)
+        return sum(errors)
+
+    return min(counts, key=off)
 
 
 class Rehearsed:
@@ -292,6 +338,7 @@ class Rehearsed:
         self.seen = works.Trace([], alone.served["workers"], runs_of(server.arm))
         self.read, self.parts = 0, []
         self.slices, self.slice_began = [], None  # Of what was asked for, by number.
+        self.beliefs = {}  # What the server believed of its models before rehearsals, by number.
         self.rehearsal = rehearse_calmly(server, server.arm, requests, lengths)
         self.begin()
 
@@ -344,7 +391,8 @@ class Rehearsed:
     def factors(self, pace, place):
         """The pace of the machine before rehearsal @place, as those about that moment saw it."""
         paces = [pace.factors([self.span_s(part)]) for part in self.parts]
-        return [factor for number in nearest(paces, place) for factor in paces[number]]
+        return [factor for number in nearest(paces, place - 0.5, telling(paces))
+                for factor in paces[number]]  # fmt: skip
 
     def past(self, deadline_ms):
         """What the server was asked for until now, when a slice begins, and how careful it is.
@@ -363,6 +411,10 @@ class Rehearsed:
             deadlines[numbers.start:numbers.stop] = [deadline_ms] * len(numbers)
         asked = [(at_s, name, ms) for at_s, ms in zip(itertools.accumulate(gaps), deadlines)]
         return asked, self.seen.admission.care()
+
+    def note_beliefs(self):
+        """What the server has learnt of its models by now, when a slice begins."""
+        self.beliefs.setdefault(len(self.parts), saved_profile(self.alone.repository))
 
     def tell_apart(self, measured, device):
         """The work of each sample, and the pace; @measured then has the rest."""
@@ -384,8 +436,10 @@ class Rehearsed:
         models = measured["models"].values()
         [device] = {kind for model in models for kind in model.get("devices", {})}
         by_sample, pace = self.tell_apart(measured, device)
-        path = folder / "measured.profile.json"
-        path.write_text(json.dumps(measured, indent=1), encoding="utf-8")
+        believed = as_believed(measured, self.beliefs[place], device)
+        for name, document in (("measured", measured), ("believed", believed)):
+            path = folder / f"{name}.profile.json"
+            path.write_text(json.dumps(document, indent=1), encoding="utf-8")
         memory = f"{workers * content.MB_FOR_FOUR}MB" if arm.work == "four" else machine_memory()
         factors = self.factors(pace, place)
         scenario = {
@@ -396,7 +450,7 @@ class Rehearsed:
                            "shares_memory": True},
             }},
             "workflows": workflow_documents(arm, self.rehearsal.pieces, by_sample, folder),
-            "profile": "measured.profile.json",
+            "profile": "believed.profile.json", "truth": "measured.profile.json",
             "policy": policy_of(self.place, arm, self.alone.served), "warmup": "0%",
             "pace": {"every": f"{1000 * pace.every_s:g}ms",
                      "factors": [round(one, 4) for one in factors[:FACTORS_MAX]] or [1]},
@@ -460,13 +514,15 @@ def predict(place, model, arrivals, deadline_ms):
     path = model.folder / "scenario.json"
     path.write_text(json.dumps({**model.scenario, "arrivals": described}, indent=1), "utf-8")
     try:
-        seeds = range(1, model.seeds * (MORE_SEEDS if deadline_ms else 1) + 1)
+        seeds = range(1, model.seeds + 1)
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             found = [*pool.map(lambda seed: simulate(place, model, seed, start_s - REST_S), seeds)]
     except servers.Missing as error:
         return {"prediction": str(error)}
-    found.sort(key=lambda one: one.care.unlike(arrivals.care))
-    runs = [one.latencies_ms for one in found[:model.seeds] if one.latencies_ms]
+    if deadline_ms:
+        found.sort(key=lambda one: one.care.unlike(arrivals.care))
+        found = found[:max(1, model.seeds // ALIKE)]
+    runs = [one.latencies_ms for one in found if one.latencies_ms]
     if not runs:
         return {"prediction": "no job was answered"}
     return {

@@ -28,6 +28,7 @@ Settings, in the environment: WEFT (build/release/bin/weft).
 """
 
 import argparse
+import collections
 import datetime
 import json
 import os
@@ -157,10 +158,9 @@ class Study:
         if commit not in known:
             self.found["facts"]["commit"] = f"{known}, {commit}"
 
-    def cycles(self, group, rows=None):
-        """The numbers of its cycles so far, or of those that have some of @rows."""
-        rows = self.found["rows"] if rows is None else rows
-        return {row["cycle"] for row in rows if row["group"] == group.name}
+    def cycles(self, group):
+        """The numbers of its cycles so far."""
+        return {row["cycle"] for row in self.found["rows"] if row["group"] == group.name}
 
     def save(self):
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -169,11 +169,13 @@ class Study:
     def text(self, chosen):
         rows, missing = self.found["rows"], self.found["missing"]
         shown = [group for group in chosen if group.name in missing or self.cycles(group)]
+        names = [group.name for group in shown]
+        found = {(row["group"], row["arm"], row["cycle"]) for row in tables.compared(rows)}
+        counts = collections.Counter(one[:2] for one in found if one[0] in names)
         facts = {
             **self.found["facts"],
             "others": figures.spread(figures.of(rows, "others_cores")),
-            "cycles": figures.ends([len(self.cycles(group, tables.compared(rows)))
-                                    for group in shown]),
+            "cycles": figures.ends(counts.values()),
         }
         return tables.page_text(facts, shown, rows, missing, notes())
 

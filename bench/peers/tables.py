@@ -65,7 +65,7 @@ def form(group):
 
 
 def case_table(group, case, rows, missing):
-    """The servers under one load; @missing says why others are not there."""
+    """The servers under one load, of @rows of @group; @missing says why others are not there."""
     head, cells = form(group)
     mine = [row for row in rows if row["case"] == case.name]
     reference = [row for row in mine if row["arm"] == group.arms[0].label]
@@ -76,6 +76,8 @@ def case_table(group, case, rows, missing):
             text += page.line([arm.label, *cells(own, reference)])
         elif arm.label in missing:
             text += page.line([arm.label, f"not measured: {missing[arm.label]}"])
+        elif all(row["arm"] != arm.label for row in rows):
+            text += page.line([arm.label, "not measured: left out of this run"])
     return text
 
 
@@ -223,7 +225,7 @@ def versions_text(triton):
 def losses_text(groups, rows):
     found = losses(groups, rows)
     if not found:
-        return "## Where Weft loses\n\nIn no figure of this run.\n"
+        return "## Where Weft loses\n\nIn no figure of this run by more than 2 %.\n"
     intro = wrap("Figures of other servers over Weft's, where theirs are better by more than 2 %:")
     return f"## Where Weft loses\n\n{intro}\n\n{found}"
 
@@ -246,8 +248,10 @@ def page_text(facts, groups, rows, missing, notes=""):
         text += wrap("On the same arrivals, from models that Weft measured alone and rehearsals "
                      "of the same process at parts of its capacity, with other arrivals, before "
                      "the first cycle and for a moment after every slice so far. The pace of the "
-                     "machine is that of the four rehearsals nearest to a slice. What HTTP and the "
-                     "client took there is added. In some cycles only Weft had its turn; the "
-                     "tables above are without them.")  # fmt: skip
+                     "machine is that of the rehearsals nearest to a slice, of as many as tell "
+                     "best how fast it was in each other. Policies know what the server had learnt "
+                     "before the slice. What HTTP and the client took in rehearsals is added. In "
+                     "some cycles only Weft had its turn: the tables above are without "
+                     "them.")  # fmt: skip
         text += f"\n\n{predicted}"
     return text

@@ -14,6 +14,7 @@ average is the work of its tasks. The pace is what runs of the same moment have 
 that shares its host with others is slower by a half for 50 ms, and by a twentieth for seconds.
 """
 
+import collections
 import json
 import math
 import typing
@@ -23,6 +24,7 @@ import figures
 SHARES = (*[k / 8 for k in range(8)], 15 / 16, 31 / 32, 63 / 64, 127 / 128, 1)
 LEAST = 64  # Runs that quantiles are taken of.
 FEW = 3  # Runs that a mean is taken of.
+ALONE_RUNS = 8  # As many count as much as what was measured alone.
 INTERFERENCE_MAX = 4.0
 SPREAD = 0.15  # By how much the interference of one task may differ from that of others.
 ALIKE_S = 10  # Interference is sought within so many seconds: machines become slower and faster.
@@ -263,6 +265,32 @@ def mend_parts(curve, ratios):
             point["ms"] *= mean(some)
 
 
+def mend_batches(curve, ratios):
+    """Let points of other sizes say what runs of them took in the same moments as the usual ones.
+
+    A batch of two is run when much waits, which is when the machine is slow. The fewer runs there
+    were of a size, the more counts what was measured of it alone.
+    """
+    whole = [(run, ratio) for some in ratios.values() for run, ratio in some if run.parts == 1]
+    sizes = collections.Counter(run.items for run, _ in whole)
+    if len(sizes) < 2:
+        return
+    [(usual, _)] = sizes.most_common(1)
+    means = means_of({name: [one for one in some if one[0].items == usual] or some
+                      for name, some in ratios.items()})  # fmt: skip
+    told = {}
+    for name, some in ratios.items():
+        for run, ratio in some:
+            if run.parts == 1:
+                told.setdefault(run.items, []).append((run, ratio / means[name]))
+    pace = Pace(told[usual])
+    for point in curve["points"]:
+        some = [ratio / pace.at(run.at_s) for run, ratio in told.get(point["items"], [])
+                if pace.piece(run.at_s) in pace.pieces]  # fmt: skip
+        if point["items"] != usual and some:
+            point["ms"] *= (sum(some) + ALONE_RUNS) / (len(some) + ALONE_RUNS)
+
+
 class Slope(typing.NamedTuple):
     """A line through what the runs of each sample took, by what was beside them."""
 
@@ -434,6 +462,7 @@ def tell_apart(jobs, names, curves):
         curve = curves[task]
         samples = tell_first(curve, samples)
         mend_parts(curve, ratios_of(curve, samples))
+        mend_batches(curve, ratios_of(curve, samples))
         ratios = ratios_of(curve, samples)
         means = means_of(ratios)
         whole = mean([means[name] for name, some in ratios.items() for _ in some])

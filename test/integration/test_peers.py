@@ -190,6 +190,8 @@ class TablesTest(unittest.TestCase):
             lines[3].startswith("| Triton | 40.0 / 30.0 | 2.00 (1.50 to 3.00) |"), lines[3]
         )
         self.assertEqual(lines[4], "| Ray Serve | not measured: no such package |")
+        table = tables.case_table(GROUP, GROUP.cases[0], ROWS, {})
+        self.assertIn("| Ray Serve | not measured: left out of this run |\n", table)
 
     def test_predictions_are_compared_with_their_own_slice(self):
         rows = [{**one, "predicted_mean_ms": 0.9 * one["mean_ms"],
@@ -405,6 +407,58 @@ class WarmingTest(unittest.TestCase):
             found = rehearsed.factors(pace, place)
             self.assertEqual(found, [one for number in expected for one in paces[number]])
 
+    def test_more_rehearsals_give_the_pace_where_the_next_tell_nothing(self):
+        chance = [1.0, 1.1, 0.9, 1.1, 1.1, 0.9, 1.0, 0.9, 1.1, 0.9, 1.0, 1.0]
+        drift = [1.0 + 0.02 * number for number in range(12)]
+        for levels, expected in ((drift, 4), (chance, 12), (drift[:2], 2), ([], 1)):
+            self.assertEqual(predict.telling([[one] * 3 for one in levels]), expected)
+
+
+class BatchesTest(unittest.TestCase):
+    """Whether a batch pays may hang on a little."""
+
+    def curve_after(self, slow_runs, batch_runs):
+        """Runs of 8 and of 16 items, the latter only while all takes twice as long."""
+        def run(i, items, ms, at_s):
+            return [works.Run("a", items, 1, ms * (0.9 + 0.2 * (i % 2)), 0.0, 0.0, at_s=at_s)]
+
+        jobs = [run(i, 8, 3.0, 0.003 * i) for i in range(200)]
+        for i in range(slow_runs):
+            jobs.append(run(i, 8, 6.0, 9 + 0.006 * i))
+            jobs += [run(i, 16, 9.0, 9 + 0.006 * i)] if i < batch_runs else []
+        curve = {"points": [{"items": 8, "ms": 3.0}, {"items": 16, "ms": 6.0}]}
+        works.tell_apart(jobs, ["x"] * len(jobs), {"a": curve})
+        small, large = curve["points"]
+        return large["ms"] / small["ms"]
+
+    def test_they_are_compared_with_runs_of_the_same_moment(self):
+        self.assertAlmostEqual(self.curve_after(200, 200), 1.5, delta=0.05)
+
+    def test_few_tell_little(self):
+        self.assertAlmostEqual(self.curve_after(200, works.ALONE_RUNS), 1.75, delta=0.05)
+        self.assertAlmostEqual(self.curve_after(200, 0), 2.0)
+
+    def test_policies_know_what_the_server_had_learnt(self):
+        def profile(ms, **more):
+            return {"models": {"m": {"load": 1, "devices": {"cpu": {
+                "points": [{"items": 1, "ms": ms}], "interference": ms, **more}}}}}  # fmt: skip
+
+        measured, learnt = profile(2.0, handoff_ms=0.5), profile(3.0)
+        learnt["models"]["m"]["devices"]["cpu"]["points"].append({"items": 1, "gpu": 1, "ms": 9})
+        measured["models"]["new"] = {"devices": {"cpu": {"points": [{"items": 1, "ms": 5.0}]}}}
+        believed = predict.as_believed(measured, learnt, "cpu")
+        self.assertEqual(believed["models"]["m"]["devices"]["cpu"], {
+            "points": [{"items": 1, "ms": 3.0}], "interference": 2.0, "handoff_ms": 0})
+        self.assertEqual(believed["models"]["new"], measured["models"]["new"])
+
+    def test_that_is_read_when_a_slice_begins_and_not_after_it(self):
+        rehearsed = predict.Rehearsed.__new__(predict.Rehearsed)
+        rehearsed.alone, rehearsed.parts, rehearsed.beliefs = unittest.mock.Mock(), [1, 2], {}
+        with unittest.mock.patch.object(predict, "saved_profile", side_effect=["before", "after"]):
+            rehearsed.note_beliefs()
+            rehearsed.note_beliefs()
+        self.assertEqual(rehearsed.beliefs, {2: "before"})
+
 
 class HandoffTest(unittest.TestCase):
     def test_a_hand_off_takes_no_longer_than_the_shortest_run(self):
@@ -550,8 +604,9 @@ class DeadlinesTest(unittest.TestCase):
         for server, near, far in cases:
             now = predict.Arrivals([0.5], ["now"], 1, [(0.0, "before", 9)], server)
             with tempfile.TemporaryDirectory() as folder:
-                model = predict.Model({}, pathlib.Path(folder), [0.0], 1, [(1.0, "warm")])
-                found = [predict.Simulated([9.0], far)] * (predict.MORE_SEEDS - 1)
+                seeds = predict.ALIKE
+                model = predict.Model({}, pathlib.Path(folder), [0.0], seeds, [(1.0, "warm")])
+                found = [predict.Simulated([9.0], far)] * (seeds - 1)
                 found.insert(1, predict.Simulated([4.0], near))
                 with unittest.mock.patch.object(predict, "simulate", side_effect=found):
                     told = predict.predict(None, model, now, 9)
