@@ -171,8 +171,8 @@ class Serve(unittest.TestCase):
         """Everything that is written to a terminal of this size."""
         terminal, end = pty.openpty()
         fcntl.ioctl(end, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-        process = subprocess.Popen(
-            [WEFT, "serve", "--emulated", DEMO, *arguments],
+        process = subprocess.Popen(  # A short name: how far down the program lies is chance.
+            ["weft", "serve", "--emulated", DEMO, *arguments], executable=WEFT,
             stdout=end, stderr=end, stdin=subprocess.DEVNULL,
             env={**os.environ, "TERM": "xterm", "NO_COLOR": "", **(environment or {})},
         )  # fmt: skip
@@ -242,7 +242,7 @@ class Serve(unittest.TestCase):
     def test_a_command_explains_the_last_late_job(self):
         last = self.pictures(200, 50, "--no-admission")[-1]
         self.assertRegex(
-            last, rf"(?m)^ +why: {WEFT} explain \d+\.\d+ --url {self.address}(  .*)?$"
+            last, rf"(?m)^ +why: weft explain \d+\.\d+ --url {self.address}(  .*)?$"
         )
         last = self.pictures(200, 50, "--no-admission", "--management", "off")[-1]
         self.assertIn("mean of ", last)
