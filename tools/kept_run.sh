@@ -16,7 +16,7 @@ cd "$1"
 export weft kept
 
 # shellcheck disable=SC2016 # Expanded by the shell that is started for each line.
-tr '\t\n' '\001\000' <list | xargs -0 -n 1 -P "${3:-$(nproc)}" sh -c '
+awk '!seen[$1]++' list | tr '\t\n' '\001\000' | xargs -0 -n 1 -P "${3:-$(nproc)}" sh -c '
   IFS=$(printf "\001")
   set -f
   set -- $1

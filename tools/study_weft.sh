@@ -3,9 +3,10 @@
 #
 # usage: study_weft.sh TABLE...
 #
-# TABLE is compass, forks, esg, overload, nona, rows, bound, combined, compositions, robustness,
-# ablation, small, cards, haste or all. Prints Markdown (tools/study_weft_table.py). What has run
-# is kept in build/kept (tools/kept.py): a table that was interrupted goes on where it was.
+# TABLE is compass, forks, esg, overload, nona, rows, bound, combined, compositions, free,
+# robustness, ablation, small, cards, haste or all. Prints Markdown (tools/study_weft_table.py).
+# What has run is kept in build/kept (tools/kept.py): a table that was interrupted goes on where it
+# was.
 #
 # Settings, in the environment: WEFT (build/weft); SEEDS (201..216); FOLDER for the scenarios that
 # are made (build/kept/scenarios); POLICIES, between semicolons, instead of those of each table, to
@@ -173,6 +174,21 @@ compositions() {
   done
 }
 
+# Units of devices without a price, and 16 devices of one machine: workloads of seed 5.
+free() {
+  local each policies="esg;orion;compass;$mixed;order=edf,dispatch=esg,cache=compass;weft:gather=0"
+  [ -e "$folder/free" ] || {
+    python3 -B scenarios/combined/generate.py "$folder/free" 5
+    sed -i '/^  prices:/d' "$folder"/free/*.yaml
+    sed 's/count: 16, device/count: 1, devices: 16, device/; s/cpu: 16}/cpu: 255}/' \
+      "$folder/free/memory.yaml" >"$folder/free/one-machine.yaml"
+  }
+  for each in both bursts links memory one-machine racks wrong; do
+    each=$folder/free/$each.yaml
+    table free "$each" "$(shares_of "$each" 0.2,0.6,1)" "$policies;weft" --jobs 1000
+  done
+}
+
 # make_faulty WORKLOAD NAME FAULTS: a copy of a combined workload in which these happen.
 make_faulty() {
   awk -v faults="$3" '/^faults:/ { next } /^workflows:/ { print "faults: " faults } { print }' \
@@ -216,6 +232,12 @@ ablation() {
   table ablation scenarios/nona/racks.yaml 350 "$policies" "${often[@]}"
   table ablation scenarios/nona/parallel.yaml 1500 "$policies" "${often[@]}"
   table ablation scenarios/nona/nona.yaml 2250 "$policies" "${often[@]}"
+  table ablation scenarios/nona/one-link.yaml 100,600 "$policies" "${often[@]}"
+  table ablation scenarios/compass/held-out.yaml 3 "$policies" --jobs 3000 --set memory=7GB
+  for each in nona:1500 racks:200; do
+    table ablation "scenarios/nona/${each%:*}.yaml" "${each#*:}" "$policies" --jobs 2000 \
+      --seeds 8 --set rows.load=100ms --set rows.cache=100ms
+  done
   table ablation scenarios/esg/strict.yaml 74.63 "$policies" --jobs 2000 --seeds 8
   table ablation scenarios/esg/strict.yaml 100 "$policies" --jobs 4000 --seeds 8
   for each in memory links racks wrong whole-bursts; do
@@ -264,7 +286,7 @@ haste() {
 
 all() {
   compass && forks && esg && overload && nona && rows && bound && small && cards && haste &&
-    robustness && ablation && combined && compositions
+    robustness && ablation && combined && compositions && free
 }
 
 # make TABLE...: what belongs to each table.
@@ -273,7 +295,7 @@ make() {
   for name in "$@"; do
     case $name in
     compass | forks | esg | overload | nona | small | robustness | ablation | combined) "$name" ;;
-    compositions | haste | rows | bound | cards | all) "$name" ;;
+    compositions | free | haste | rows | bound | cards | all) "$name" ;;
     *)
       echo "study_weft.sh: no table '$name'" >&2
       return 2

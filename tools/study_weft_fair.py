@@ -5,13 +5,14 @@ usage: study_weft_fair.py [WORKLOAD...]
 
 Workloads are those of seed 3 of scenarios/combined/generate.py. Prints Markdown, in per cent: at
 0.4 of the rate that they name, the deadlines met by all jobs and by those of the worst workflow,
-as `weft compare` has them in SLO % and WORST %; and at the whole rate, where not all can be met,
-the deadlines met by the first workflow and by the others, without a priority and with one of
-the first.
+as `weft compare` has them in SLO % and WORST %; and at the whole rate and at half as much again,
+where not all can be met, the deadlines met by the first workflow and by the others, without a
+priority and with one of the first, and by how much the priority changes them, paired.
 
 Settings, in the environment: those of tools/kept.py; SEEDS (201..204) and JOBS (1000).
 """
 
+import itertools
 import json
 import os
 import pathlib
@@ -21,11 +22,12 @@ import tempfile
 import combined
 import kept
 import yaml
+from study import interval
 
 SEEDS = os.environ.get("SEEDS", "201..204")
 JOBS = os.environ.get("JOBS", "1000")
 POLICIES = ("esg", "place=compass,order=esg,dispatch=esg,cache=compass", "weft")
-LIGHT, FULL = 0.4, 1.0
+LIGHT, FULL = 0.4, (1.0, 1.5)
 
 
 def runs(path, share):
@@ -59,6 +61,20 @@ def of_first(each):
     return f"{100 * first:.1f}, {100 * others:.1f}"
 
 
+def gains(each, urgent):
+    """What the first workflow gains by its priority, and the others, in points."""
+    found = []
+    for part in (slice(0, 1), slice(1, None)):
+        shares = [[mean_met(run, part) for run in runs] for runs in (each, urgent)]
+        gain, half = interval([100 * (b - a) for a, b in zip(*shares)])
+        found.append(f"{gain:+.1f} ± {half:.1f}")
+    return ", ".join(found)
+
+
+def mean_met(run, part):
+    return mean(flow["slo_hit_rate"] for flow in run["fairness"]["workflows"][part])
+
+
 def with_priority(path):
     """A copy of the scenario in which the first workflow is urgent."""
     scenario = yaml.safe_load(path.read_text(encoding="utf-8"))
@@ -87,10 +103,12 @@ def main():
             print_row(path.stem, [of_worst(each) for each in runs(path, LIGHT).values()])
         print()
         print_head()
-        for path in paths:
-            print_row(path.stem, [of_first(each) for each in runs(path, FULL).values()])
-            urgent = runs(with_priority(path), FULL).values()
-            print_row(f"{path.stem}, first urgent", [of_first(each) for each in urgent])
+        for path, share in itertools.product(paths, FULL):
+            plain = runs(path, share).values()
+            urgent = runs(with_priority(path), share).values()
+            print_row(f"{path.stem}, {share:g}", [of_first(each) for each in plain])
+            print_row("first urgent", [of_first(each) for each in urgent])
+            print_row("gain", [gains(*each) for each in zip(plain, urgent)])
 
 
 if __name__ == "__main__":

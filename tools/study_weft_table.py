@@ -79,6 +79,7 @@ CELLS = {
     "robustness": latency_met,
     "small": latency,
     "cards": latency_tail_met,
+    "free": latency_met,
     "haste": met_latency_price,
 }
 
@@ -97,10 +98,10 @@ class Row:
         return kept.compare(self.path, policy, *self.options, *rates)
 
     def title(self):
-        ages = [each for each in self.options if each.startswith("rows.load=")]
+        told = {"rows": ("rows.load=",), "ablation": ("rows.load=100ms", "memory=")}
         parts = [self.path.stem]
         parts += [] if self.rate == "-" else [f"{self.rate}/s"]
-        parts += ages if self.name == "rows" else []
+        parts += [each for each in self.options if each.startswith(told.get(self.name, ()))]
         return ", ".join(parts)
 
 
