@@ -3,7 +3,8 @@
  *
  * Covers: src/policy/weft_home.c src/policy/weft_home_plan.c src/policy/weft_haste.c
  *         src/policy/weft_learn.c src/policy/weft_give_up.c src/policy/weft_copy.c
- *         src/policy/weft_batch.c src/policy/weft_begin.c src/policy/paying.c
+ *         src/policy/weft_batch.c src/policy/weft_begin.c
+ * src/policy/paying.c
  */
 #include "home_fixture.h"
 #include "policy/weft_learn.h"
@@ -562,14 +563,14 @@ static void learn_of_another(int64_t run_ns)
 static void what_all_takes_is_expected_of_a_queue_that_is_new(void **state)
 {
     (void)state;
-    const struct queue_facts queue = home_queue(&cluster, 1, 1, 0, 100);
+    const struct queue_facts queue = home_queue(&cluster, 1, 1, 0, 150);
     cluster_seat(&cluster, "weft:haste=0");
-    assert_int_not_equal(home_ask(&cluster, &queue).configs[0].gpu, 1);
-    learn_of_another(50 * MS);
     assert_int_equal(home_ask(&cluster, &queue).configs[0].gpu, 1);
-    cluster_seat(&cluster, "weft:haste=0:learn=0");
-    learn_of_another(50 * MS);
+    learn_of_another(200 * MS);
     assert_int_not_equal(home_ask(&cluster, &queue).configs[0].gpu, 1);
+    cluster_seat(&cluster, "weft:haste=0:learn=0");
+    learn_of_another(200 * MS);
+    assert_int_equal(home_ask(&cluster, &queue).configs[0].gpu, 1);
 }
 
 static void models_in_use_are_copied_into_free_memory(void **state)
