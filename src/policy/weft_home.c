@@ -8,6 +8,7 @@
 #include "policy/fit.h"
 #include "policy/weft_haste.h"
 #include "policy/weft_options.h"
+#include "policy/weft_spare.h"
 #include "policy/weft_split.h"
 #include "policy/weighed.h"
 
@@ -49,6 +50,7 @@ struct ask {
     uint32_t number;        /* Of the queue. */
     uint64_t holders;       /* A bit for each node that has inputs, modulo 64. */
     uint64_t bytes;         /* Of its models, and what one item needs. */
+    uint64_t model_bytes;   /* Of its models alone. */
     int64_t model;          /* What its model takes, as a ratio to the profile. */
     int64_t slower;         /* Than expected, by rows, on average. */
     int64_t eviction_64ths; /* What a load costs others if it evicts, in loads. */
@@ -59,8 +61,9 @@ struct place {
     struct fit_place fit;
     uint32_t node;
     int64_t load_ns;
-    int64_t eviction_ns; /* What a load costs others: nothing if there is room for it. */
-    int64_t slowness;    /* What everything takes there, as a ratio. */
+    int64_t eviction_ns;  /* What a load costs others: nothing if there is room for it. */
+    int64_t slowness;     /* What everything takes there, as a ratio. */
+    uint64_t spare_bytes; /* Memory for what batches work with; UINT64_MAX: enough. */
 };
 
 /* A config: what does not depend on the worker. */
@@ -135,13 +138,15 @@ static struct place look_at_worker(const struct ask *ask, uint32_t worker)
     const struct policy_input *input = ask->fit.input;
     const struct view *view = input->view;
     const int64_t load_ns = fit_load_ns(input, ask->fit.task, worker);
+    const struct fit_place fit = fit_look(view, worker);
     const bool evicts = load_ns > 0 && view_cache(view, worker)->free_bytes < ask->bytes;
     return (struct place){
-        .fit = fit_look(view, worker),
+        .fit = fit,
         .node = view->fleet->workers[worker].node,
         .load_ns = load_ns,
         .eviction_ns = evicts ? load_ns / 64 * ask->eviction_64ths : 0,
         .slowness = slowness_of(ask, worker),
+        .spare_bytes = load_ns == 0 ? weft_spare_bytes(input, worker, fit.room.gpu) : UINT64_MAX,
     };
 }
 
@@ -164,6 +169,18 @@ static bool can_hold(const struct ask *ask, const struct place *place, const str
                ask->fit.input->view->fleet, place->fit.worker, &bid->config, bid->bytes);
 }
 
+/*
+ * Whether @bid would wait at @place for memory: as much for each unit that is in use as it needs
+ * for each of its own is taken.
+ */
+static bool lacks_memory(const struct place *place, const struct bid *bid, uint64_t model_bytes)
+{
+    const uint64_t bytes = bid->bytes - model_bytes;
+    const uint32_t used = place->fit.device->gpu_units - place->fit.room.gpu;
+    return place->spare_bytes != UINT64_MAX &&
+           bytes + bytes * used / max_u32(bid->config.gpu, 1) > place->spare_bytes;
+}
+
 /* How @bid would run at @place, which could hold it. */
 static struct spot look_at_both(
     const struct ask *ask, const struct place *place, const struct bid *bid)
@@ -179,7 +196,7 @@ static struct spot look_at_both(
         return NOWHERE;
     }
     int64_t wait_ns = 0;
-    if (!spot.has_room) {
+    if (!spot.has_room || lacks_memory(place, bid, ask->model_bytes)) {
         const int64_t free_at_ns = view_free_at_ns(input->view, spot.worker);
         wait_ns = max_i64(free_at_ns - input->view->now_ns, WAIT_LEAST_NS);
         spot.delay_ns += wait_ns;
@@ -436,6 +453,7 @@ static void dispatch_queue(
         .learn = &state->learn,
         .number = workflow->queue_first + queue->task,
         .bytes = need_bytes(input->profile, &workflow->tasks[queue->task], /* items */ 1),
+        .model_bytes = need_bytes(input->profile, &workflow->tasks[queue->task], /* items */ 0),
         .model = model,
         .slower = weft_slower(input),
         .eviction_64ths = compass_64ths(EVICTION_WEIGHT),

@@ -3,7 +3,7 @@
  *
  * Covers: src/policy/weft_home.c src/policy/weft_home_plan.c src/policy/weft_haste.c
  *         src/policy/weft_learn.c src/policy/weft_give_up.c src/policy/weft_copy.c
- *         src/policy/weft_batch.c src/policy/weft_begin.c
+ *         src/policy/weft_batch.c src/policy/weft_begin.c src/policy/weft_spare.c
  * src/policy/paying.c
  */
 #include "home_fixture.h"
@@ -343,6 +343,28 @@ static void all_inputs_of_a_batch_count(void **state)
     const struct dispatch_answer answer = home_ask(&cluster, &queue);
     assert_int_equal(answer.configs[0].batch, 4);
     assert_int_equal(answer.workers[0], 2);
+}
+
+/* The first worker that has all wins, but not where batches leave no memory to work with. */
+static void what_would_wait_for_memory_goes_elsewhere(void **state)
+{
+    (void)state;
+    const struct queue_facts queue = home_queue(&cluster, 1, 1, 0, 900);
+    const uint64_t item_bytes = 1 << 16;
+    cluster.profile->models[1].workspace_bytes_per_item = item_bytes;
+    for (uint32_t worker = 0; worker < 4; worker++) { /* Both models, and three items. */
+        cluster.fleet->workers[worker].memory_bytes = (2 << 18) + 3 * item_bytes;
+    }
+    cluster_seat(&cluster, "weft");
+    occupy(0, 5, 400);
+    assert_int_equal(home_ask(&cluster, &queue).workers[0], 0);
+    occupy(0, 4, 400);
+    assert_int_not_equal(home_ask(&cluster, &queue).workers[0], 0);
+    for (uint32_t worker = 0; worker < 4; worker++) {
+        cluster.fleet->workers[worker].memory_bytes = 8 << 18;
+    }
+    cluster_seat(&cluster, "weft");
+    assert_int_equal(home_ask(&cluster, &queue).workers[0], 0);
 }
 
 /* While plans hold nothing is bought, and with trouble=0 what is idle. */
@@ -798,6 +820,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             a_worker_that_is_slow_by_its_row_is_avoided, setup, teardown),
         cmocka_unit_test_setup_teardown(what_others_do_to_a_batch_is_no_news, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_would_wait_for_memory_goes_elsewhere, setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_learnt_of_a_worker_fades, setup, teardown),
         cmocka_unit_test_setup_teardown(
             a_config_that_has_not_run_takes_what_its_queue_takes, setup, teardown),
