@@ -1,7 +1,6 @@
 #include "policy/weft_learn.h"
 
 #include "base/hash.h"
-
 #include "base/numbers.h"
 
 /* A new value counts one part in this many; of a queue the first ones more. */
