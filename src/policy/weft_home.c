@@ -7,6 +7,7 @@
 #include "policy/esg_search.h"
 #include "policy/fit.h"
 #include "policy/weft_haste.h"
+#include "policy/weft_inputs.h"
 #include "policy/weft_options.h"
 #include "policy/weft_spare.h"
 #include "policy/weft_split.h"
@@ -45,10 +46,10 @@ int64_t weft_home_order(const struct policy_input *input, const struct ready_fac
 /* The queue in question. */
 struct ask {
     struct fit_ask fit; /* With the input as it is. */
+    struct weft_inputs inputs;
     const struct esg_queue *known;
     const struct weft_learn *learn;
     uint32_t number;        /* Of the queue. */
-    uint64_t holders;       /* A bit for each node that has inputs, modulo 64. */
     uint64_t bytes;         /* Of its models, and what one item needs. */
     uint64_t model_bytes;   /* Of its models alone. */
     int64_t model;          /* What its model takes, as a ratio to the profile. */
@@ -88,40 +89,6 @@ struct spot {
 _Static_assert((int)VIEW_SLOWER_ONE == (int)WEFT_LEARN_ONE, "rows speak of the same parts");
 
 static const struct spot NOWHERE = {.worker = WORKER_NONE, .score_ns = INT64_MAX};
-
-static uint64_t node_bit(uint32_t node)
-{
-    return UINT64_C(1) << node % 64;
-}
-
-/* The node with the inputs of task @index of the queue; NODE_NONE: not known. */
-static uint32_t node_of(const struct fit_ask *ask, uint32_t index)
-{
-    const struct queue_facts *queue = ask->queue;
-    const uint32_t holder = index < queue->look_count ? queue->holders[index] : queue->holder;
-    const struct fleet *fleet = ask->input->view->fleet;
-    return holder < fleet->worker_count ? fleet->workers[holder].node : NODE_NONE;
-}
-
-/* Until the inputs of @items tasks are at @to, whose link they share. */
-static int64_t arrive_ns(const struct ask *ask, uint32_t items, uint32_t to)
-{
-    const struct fleet *fleet = ask->fit.input->view->fleet;
-    uint32_t from = node_of(&ask->fit, items - 1);
-    uint32_t far = items;
-    if ((ask->holders & node_bit(to)) != 0) {
-        const uint32_t looks = max_u32(ask->fit.queue->look_count, items);
-        for (uint32_t i = 0; i < looks && far > 0; i++) { /* Those nearby are taken first. */
-            const uint32_t node = node_of(&ask->fit, i);
-            const bool is_far = node != to && node != NODE_NONE;
-            from = is_far ? node : from;
-            far -= is_far ? 0 : 1;
-        }
-        const uint32_t head = node_of(&ask->fit, 0);
-        far = head != to && head != NODE_NONE ? max_u32(far, 1) : far;
-    }
-    return far == 0 ? 0 : fleet_transfer_ns(fleet, from, to, far * ask->fit.bytes_per_item);
-}
 
 /* What everything takes on @worker: by what was learnt here, or by its row beside those of all. */
 static int64_t slowness_of(const struct ask *ask, uint32_t worker)
@@ -186,11 +153,13 @@ static struct spot look_at_both(
     const struct ask *ask, const struct place *place, const struct bid *bid)
 {
     const struct policy_input *input = ask->fit.input;
+    const int64_t arrive_ns =
+        weft_inputs_arrive_ns(&ask->inputs, &ask->fit, bid->config.batch, place->node);
     struct spot spot = {
         .worker = place->fit.worker,
         .has_room = fit_has_room(&ask->fit, &place->fit, &bid->config, bid->bytes),
         .left = place->fit.room.gpu,
-        .delay_ns = max_i64(place->load_ns, arrive_ns(ask, bid->config.batch, place->node)),
+        .delay_ns = max_i64(place->load_ns, arrive_ns),
     };
     if (!spot.has_room && input->options[WEFT_HOLD] == 0) {
         return NOWHERE;
@@ -329,7 +298,7 @@ static void find(
     struct spot *spots_out)
 {
     const struct fleet *fleet = ask->fit.input->view->fleet;
-    const uint32_t near = node_of(&ask->fit, 0);
+    const uint32_t near = weft_inputs_node(&ask->fit, 0);
     struct bid bids[SEARCH_PATHS_MAX];
     for (uint32_t i = 0; i < range.count; i++) {
         const uint32_t number = found->answer.paths[range.first + i].first;
@@ -459,10 +428,7 @@ static void dispatch_queue(
         .eviction_64ths = compass_64ths(EVICTION_WEIGHT),
     };
     answer_out->near_first = true;
-    for (uint32_t i = 0; i <= queue->look_count; i++) { /* The last one stands for all others. */
-        const uint32_t node = node_of(&ask.fit, i);
-        ask.holders |= node == NODE_NONE ? UINT64_MAX : node_bit(node);
-    }
+    weft_inputs_find(&ask.inputs, &ask.fit);
     const uint32_t paths = queue->rechecks > 0 ? SEARCH_PATHS_MAX : (uint32_t)asked.options[ESG_K];
     struct esg_found found;
     const int64_t target_ns = weft_split_target_ns(input, queue);
