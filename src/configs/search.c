@@ -200,8 +200,11 @@ void search_prepare(
 /* What a rest takes for @query that takes @time_ns by its front. */
 static int64_t rest_ns(const struct search_query *query, int64_t time_ns)
 {
-    const int64_t rest = query->rest == 0 ? SEARCH_REST_ONE : query->rest;
-    return time_ns / SEARCH_REST_ONE * rest + time_ns % SEARCH_REST_ONE * rest / SEARCH_REST_ONE;
+    const int64_t one = SEARCH_REST_ONE;
+    if (query->rest == 0 || query->rest == one) {
+        return time_ns;
+    }
+    return time_ns / one * query->rest + time_ns % one * query->rest / one;
 }
 
 /* The cheapest point of @front within @left_ns, which the first one is: the last such one. */

@@ -57,12 +57,20 @@ static int64_t ratio_of(int64_t run_ns, int64_t planned_ns)
            max_i64(planned_ns, 1);
 }
 
+static bool is_off(const struct weft_learnt_queue *model)
+{
+    return model->count >= MODEL_KNOWN &&
+           believed(WEFT_LEARN_ONE + model->ratio, CONFIG_DOUBT) != WEFT_LEARN_ONE;
+}
+
 /* A batch of @model took @ratio. */
 static void note_model(struct weft_learn *learn, uint32_t model, int64_t ratio)
 {
     struct weft_learnt_queue *known = &learn->models[model % WEFT_LEARN_QUEUES];
+    learn->models_off -= is_off(known) ? 1 : 0;
     known->count += known->count < QUEUE_WEIGHT ? 1 : 0;
     known->ratio += (int32_t)((ratio - WEFT_LEARN_ONE - known->ratio) / known->count);
+    learn->models_off += is_off(known) ? 1 : 0;
 }
 
 void weft_learn_ran(struct weft_learn *learn, uint32_t model, int64_t planned_ns, int64_t run_ns)
@@ -115,6 +123,11 @@ int64_t weft_learnt_model(const struct weft_learn *learn, uint32_t model)
     const struct weft_learnt_queue *known = &learn->models[model % WEFT_LEARN_QUEUES];
     return known->count >= MODEL_KNOWN ? believed(WEFT_LEARN_ONE + known->ratio, CONFIG_DOUBT)
                                        : max_i64(weft_learnt_all(learn), WEFT_LEARN_ONE);
+}
+
+bool weft_learnt_models_are_right(const struct weft_learn *learn)
+{
+    return learn->models_off == 0 && weft_learnt_all(learn) <= WEFT_LEARN_ONE;
 }
 
 int64_t weft_learnt_config(

@@ -42,6 +42,7 @@ struct weft_learnt_queue {
 struct weft_learn {
     struct weft_learnt_queue queues[WEFT_LEARN_QUEUES];
     struct weft_learnt_queue models[WEFT_LEARN_QUEUES];
+    uint32_t models_off; /* Those that are known to take something else than was measured. */
     struct weft_learnt_queue all;
     int32_t configs[WEFT_LEARN_CONFIGS]; /* Likewise. */
     struct weft_learnt_worker workers[WEFT_LEARN_WORKERS];
@@ -79,6 +80,9 @@ int64_t weft_learnt_all(const struct weft_learn *learn);
  * known, what all takes, but no less than was measured: time that is not there is not used.
  */
 int64_t weft_learnt_model(const struct weft_learn *learn, uint32_t model);
+
+/* Whether weft_learnt_model() is WEFT_LEARN_ONE for all models. */
+bool weft_learnt_models_are_right(const struct weft_learn *learn);
 
 /* How much longer than @planned_ns a run takes by these two ratios. */
 int64_t weft_learnt_more_ns(int64_t planned_ns, int64_t of_config, int64_t of_worker);

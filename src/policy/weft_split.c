@@ -16,6 +16,13 @@ int64_t weft_split_model(const struct policy_input *input, uint32_t model)
                                            : WEFT_LEARN_ONE;
 }
 
+/* Whether the time is divided as was planned. */
+static bool is_as_planned(const struct policy_input *input)
+{
+    const struct weft_state *state = input->state;
+    return input->options[WEFT_LEARN] == 0 || weft_learnt_models_are_right(&state->learn);
+}
+
 static const struct esg_queue *queues_of(
     const struct policy_input *input, const struct workflow *workflow)
 {
@@ -79,12 +86,17 @@ int64_t weft_split_target_ns(const struct policy_input *input, const struct queu
     }
     const struct workflow *workflow = input->catalogue->workflows[queue->workflow];
     const int64_t whole_ns = queue->head_deadline_ns - queue->head_arrived_ns;
-    return queue->head_arrived_ns + esg_scaled(whole_ns, end_of(input, workflow, queue->task)) -
-           input->view->now_ns;
+    const int64_t end_ns = is_as_planned(input)
+                               ? queues_of(input, workflow)[queue->task].group_end_ns
+                               : end_of(input, workflow, queue->task);
+    return queue->head_arrived_ns + esg_scaled(whole_ns, end_ns) - input->view->now_ns;
 }
 
 int64_t weft_split_rest(const struct policy_input *input, const struct queue_facts *queue)
 {
+    if (is_as_planned(input)) {
+        return SEARCH_REST_ONE;
+    }
     const struct workflow *workflow = input->catalogue->workflows[queue->workflow];
     const uint32_t next = queues_of(input, workflow)[queue->task].next;
     const struct span rest = span_from(input, workflow, next);
