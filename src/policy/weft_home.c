@@ -19,6 +19,9 @@
 /* A load that evicts is paid again, by tasks that wait for what left, and by those behind them. */
 enum { EVICTION_WEIGHT = 2 };
 
+/* What waits for links is late by one part in this many of what it costs others there. */
+enum { OWN_WAIT = 4 };
+
 void weft_home_queued(const struct policy_input *input, const struct ready_facts *task)
 {
     const struct policy_input asked = weft_home_as_esg(input);
@@ -46,7 +49,7 @@ int64_t weft_home_order(const struct policy_input *input, const struct ready_fac
 /* The queue in question. */
 struct ask {
     struct fit_ask fit; /* With the input as it is. */
-    struct weft_inputs inputs;
+    const struct weft_inputs *inputs;
     const struct esg_queue *known;
     const struct weft_learn *learn;
     uint32_t number;        /* Of the queue. */
@@ -153,8 +156,11 @@ static struct spot look_at_both(
     const struct ask *ask, const struct place *place, const struct bid *bid)
 {
     const struct policy_input *input = ask->fit.input;
+    const uint32_t batch = bid->config.batch;
+    const int64_t toll_ns = weft_inputs_toll_ns(ask->inputs, batch, place->node) / 64 *
+                            compass_64ths(input->options[WEFT_TOLL]);
     const int64_t arrive_ns =
-        weft_inputs_arrive_ns(&ask->inputs, &ask->fit, bid->config.batch, place->node);
+        weft_inputs_arrive_ns(ask->inputs, batch, place->node) + toll_ns / OWN_WAIT;
     struct spot spot = {
         .worker = place->fit.worker,
         .has_room = fit_has_room(&ask->fit, &place->fit, &bid->config, bid->bytes),
@@ -173,8 +179,8 @@ static struct spot look_at_both(
     if (input->options[WEFT_LEARN] != 0) {
         spot.more_ns = weft_learnt_more_ns(bid->choice->beside_ns, bid->slowness, place->slowness);
     }
-    /* Others wait as well behind one that waits, and for what is evicted. */
-    spot.score_ns = spot.delay_ns + spot.more_ns + wait_ns + place->eviction_ns;
+    /* Others wait as well behind one that waits, on links, and for what is evicted. */
+    spot.score_ns = spot.delay_ns + spot.more_ns + wait_ns + toll_ns + place->eviction_ns;
     spot.is_ideal = spot.has_room && spot.delay_ns == 0 && place->slowness <= WEFT_LEARN_ONE;
     if (input->weighed != NULL) {
         weighed_note(
@@ -298,7 +304,7 @@ static void find(
     struct spot *spots_out)
 {
     const struct fleet *fleet = ask->fit.input->view->fleet;
-    const uint32_t near = weft_inputs_node(&ask->fit, 0);
+    const uint32_t near = weft_inputs_node(ask->inputs, 0);
     struct bid bids[SEARCH_PATHS_MAX];
     for (uint32_t i = 0; i < range.count; i++) {
         const uint32_t number = found->answer.paths[range.first + i].first;
@@ -407,9 +413,11 @@ static void dispatch_queue(
 {
     const struct policy_input asked = weft_home_as_esg(input);
     const struct workflow *workflow = input->catalogue->workflows[queue->workflow];
-    const struct weft_state *state = input->state;
+    struct weft_state *state = input->state;
     const struct esg_queue *known = esg_queue(&asked, queue->workflow, queue->task);
+    struct weft_inputs inputs;
     struct ask ask = {
+        .inputs = &inputs,
         .fit =
             {
                 .input = input,
@@ -428,7 +436,6 @@ static void dispatch_queue(
         .eviction_64ths = compass_64ths(EVICTION_WEIGHT),
     };
     answer_out->near_first = true;
-    weft_inputs_find(&ask.inputs, &ask.fit);
     const uint32_t paths = queue->rechecks > 0 ? SEARCH_PATHS_MAX : (uint32_t)asked.options[ESG_K];
     struct esg_found found;
     const int64_t target_ns = weft_split_target_ns(input, queue);
@@ -445,8 +452,13 @@ static void dispatch_queue(
     if (answer_out->wake_at_ns != 0) {
         return;
     }
+    weft_inputs_find(&inputs, &ask.fit, &state->brought, known->configs.weights[0].time_ns);
     if (!place(&ask, &found, answer_out) && answer_out->count == 0) {
         hurry(&ask, answer_out);
+    }
+    if (answer_out->count > 0) {
+        const uint32_t to = input->view->fleet->workers[answer_out->workers[0]].node;
+        weft_inputs_bring(&inputs, answer_out->configs[0].batch, to, &state->brought);
     }
 }
 
