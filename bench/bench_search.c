@@ -254,7 +254,8 @@ static double time_prepared(const struct problem *problem, uint32_t stages)
     search_prepare(&arena, problem->stages, stages, problem->longest_ns * 6 / 5, &chain);
     const uint64_t began_ns = now_ns();
     for (uint32_t i = 0; i < 100; i++) {
-        const struct search_query query = {problem->longest_ns * (80 + i % 40) / 100, 0, 64, PATHS};
+        const int64_t target_ns = problem->longest_ns * (80 + i % 40) / 100;
+        const struct search_query query = {target_ns, 0, 64, PATHS, 0};
         search_best(&problem->stages[0], &chain.fronts[1], &query, &answer);
     }
     const double us = (double)(now_ns() - began_ns) / 100 / 1e3;
@@ -276,7 +277,8 @@ static void measure(const struct shape *shape, struct reference *reference)
         struct search_answer answer;
         struct search_effort effort;
         draw_problem(&rng, shape, &problem);
-        const struct search_query query = {problem.longest_ns * (8 + i % 3 * 2) / 10, 0, 64, PATHS};
+        const int64_t target_ns = problem.longest_ns * (8 + i % 3 * 2) / 10;
+        const struct search_query query = {target_ns, 0, 64, PATHS, 0};
         ours_ms[i] = time_search(&problem, shape->stages, &query, &answer, &effort);
         points += effort.points;
         if (i == 0) {

@@ -197,14 +197,25 @@ void search_prepare(
     free_buffers(buffers);
 }
 
+/* What a rest takes for @query that takes @time_ns by its front. */
+static int64_t rest_ns(const struct search_query *query, int64_t time_ns)
+{
+    const int64_t one = SEARCH_REST_ONE;
+    if (query->rest == 0 || query->rest == one) {
+        return time_ns;
+    }
+    return time_ns / one * query->rest + time_ns % one * query->rest / one;
+}
+
 /* The cheapest point of @front within @left_ns, which the first one is: the last such one. */
-static uint32_t find_within(const struct search_front *front, int64_t left_ns)
+static uint32_t find_within(
+    const struct search_front *front, const struct search_query *query, int64_t left_ns)
 {
     uint32_t low = 0;
     uint32_t high = front->count;
     while (low < high) {
         const uint32_t middle = low + (high - low) / 2;
-        if (front->points[middle].time_ns <= left_ns) {
+        if (rest_ns(query, front->points[middle].time_ns) <= left_ns) {
             low = middle + 1;
         } else {
             high = middle;
@@ -252,9 +263,10 @@ static bool is_asked_for(const struct search_choice *choice, const struct search
 /* Whether @choice can be in time: with the fastest rest. */
 static bool is_in_time(
     const struct search_stage *first, const struct search_front *rest,
-    const struct search_choice *choice, int64_t target_ns)
+    const struct search_choice *choice, const struct search_query *query)
 {
-    return choice->time_ns + first->extra_ns + rest->points[0].time_ns <= target_ns;
+    const int64_t time_ns = choice->time_ns + first->extra_ns;
+    return time_ns + rest_ns(query, rest->points[0].time_ns) <= query->target_ns;
 }
 
 /* Whether @choice is too dear for @answer even with the cheapest rest. */
@@ -276,16 +288,16 @@ static void find_met(
         const struct search_choice *choice = &first->choices[i];
         const struct search_front *rest = &rests[choice->front];
         if (!is_asked_for(choice, query) || rest->count == 0 ||
-            !is_in_time(first, rest, choice, query->target_ns) ||
+            !is_in_time(first, rest, choice, query) ||
             is_too_dear(choice, rest, answer, query->path_count)) {
             continue;
         }
         const int64_t time_ns = choice->time_ns + first->extra_ns;
-        const uint32_t at = find_within(rest, query->target_ns - time_ns);
+        const uint32_t at = find_within(rest, query, query->target_ns - time_ns);
         const struct search_path path = {
             .first = i,
             .rest = at,
-            .time_ns = time_ns + rest->points[at].time_ns,
+            .time_ns = time_ns + rest_ns(query, rest->points[at].time_ns),
             .cost = choice->cost + rest->points[at].cost,
         };
         insert(answer, &path, query->path_count);
@@ -300,7 +312,7 @@ bool search_is_met(
         const struct search_choice *choice = &first->choices[i];
         const struct search_front *rest = &rests[choice->front];
         if (is_asked_for(choice, query) && rest->count > 0 &&
-            is_in_time(first, rest, choice, query->target_ns)) {
+            is_in_time(first, rest, choice, query)) {
             return true;
         }
     }

@@ -31,6 +31,7 @@ enum {
     SEARCH_STAGES_MAX = 16,
     SEARCH_CHOICES_MAX = 4096, /* Of one stage. */
     SEARCH_PATHS_MAX = 16,
+    SEARCH_REST_ONE = 256, /* What follows takes as long as its fronts say. */
 };
 
 struct search_choice {
@@ -90,6 +91,7 @@ struct search_query {
     uint32_t batch_min;  /* Items that cannot be told apart: choices for fewer do not count. */
     uint32_t batch_max;  /* Items that wait: choices that want more do not count. */
     uint32_t path_count; /* First choices asked for. */
+    int64_t rest;        /* What follows takes, in SEARCH_REST_ONE parts of its time; 0: all. */
 };
 
 struct arena;

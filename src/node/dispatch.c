@@ -439,14 +439,35 @@ static void complete(
     visits_complete(node, slot, tensor);
 }
 
+/* @batch took @run_ns on the own @worker. */
+static void learn(
+    struct node *node, struct worker *worker, const struct batch *batch, int64_t run_ns)
+{
+    const struct config config = {
+        .batch = batch->config.batch, .cpu = batch->config.cpu, .gpu = batch->config.gpu};
+    const struct ended_facts ran = {
+        .workflow = batch->workflow,
+        .task = batch->task,
+        .worker = batch->worker,
+        .items = batch->items,
+        .config = config,
+        .run_ns = run_ns,
+        .completed = true,
+    };
+    if (node->seat.learns) {
+        batches_learn(node, worker, batch, run_ns);
+    }
+    policy_ran(&node->seat, &ran);
+}
+
 void dispatch_done(struct node *node, const struct event_batch_done *done)
 {
     struct batch *batch = batch_at(node, done->batch); /* No pool moves within a step. */
     struct worker *worker = own_worker(node, batch->worker);
     ASSERT(batch->state == BATCH_RUNNING);
     ASSERT(done->status != WEFT_OK || done->output_count == batch->task_count);
-    if (node->seat.learns && done->status == WEFT_OK) {
-        batches_learn(node, worker, batch, done->run_ns);
+    if (done->status == WEFT_OK) {
+        learn(node, worker, batch, done->run_ns);
     }
     batches_close(node, worker, done->batch);
     if (batch->grant != POOL_NONE) {

@@ -287,6 +287,14 @@ void policy_ended(struct policy_seat *seat, const struct ended_facts *batch)
     }
 }
 
+void policy_ran(struct policy_seat *seat, const struct ended_facts *batch)
+{
+    const struct policy *policy = policy_at(seat, ROLE_DISPATCH);
+    if (policy != NULL && policy->ran != NULL) {
+        policy->ran(&seat->inputs[ROLE_DISPATCH], batch);
+    }
+}
+
 int64_t policy_tick_ns(const struct policy_seat *seat)
 {
     const struct policy *policy = policy_at(seat, ROLE_TICK);

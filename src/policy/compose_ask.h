@@ -42,4 +42,7 @@ void policy_question(struct policy_seat *seat, uint64_t problem, void *question_
 /* Count a batch of a home queue that has ended. */
 void policy_ended(struct policy_seat *seat, const struct ended_facts *batch);
 
+/* Count a batch that has run on a worker of this node. */
+void policy_ran(struct policy_seat *seat, const struct ended_facts *batch);
+
 #endif /* POLICY_COMPOSE_ASK_H */

@@ -150,7 +150,12 @@ static void dispatch_home(
     };
     struct esg_found found;
     struct draft draft = {.answer = answer_out};
-    esg_search(input, queue, path_count(input, queue->rechecks), ESG_ANY_TIME_NS, &found);
+    const struct esg_wish wish = {
+        .path_count = path_count(input, queue->rechecks),
+        .target_ns = esg_target_ns(input, queue),
+        .end_ns = ESG_ANY_TIME_NS,
+    };
+    esg_search(input, queue, &wish, &found);
     if (input->options[ESG_WAIT] != 0) {
         answer_out->wake_at_ns = esg_warm_wait(input, queue, &found);
         if (answer_out->wake_at_ns != 0) {

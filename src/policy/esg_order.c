@@ -33,7 +33,12 @@ void esg_dispatch_own(
     const struct fleet_worker *worker = &input->view->fleet->workers[queue->worker];
     const struct esg_queue *known = esg_queue(input, queue->workflow, queue->task);
     struct esg_found found;
-    esg_search(input, queue, (uint32_t)input->options[ESG_K], ESG_ANY_TIME_NS, &found);
+    const struct esg_wish wish = {
+        .path_count = (uint32_t)input->options[ESG_K],
+        .target_ns = esg_target_ns(input, queue),
+        .end_ns = ESG_ANY_TIME_NS,
+    };
+    esg_search(input, queue, &wish, &found);
     if (input->options[ESG_WAIT] != 0) {
         answer_out->wake_at_ns = esg_warm_wait(input, queue, &found);
         if (answer_out->wake_at_ns != 0) {

@@ -193,7 +193,9 @@ static void prepare_group(
             queue->rests = arena_alloc(arena, sizeof(*queue->rests));
             queue->rests[0] = chain.fronts[i + 1];
         }
+        queue->next = budgets[members[i]].next;
         queue->group_start_ns = budgets[members[i]].start_ns;
+        queue->end_ns = budgets[members[i]].end_ns;
         queue->group_end_ns = budgets[last].end_ns;
         queue->after_ns = queues[last].after_ns;
     }

@@ -42,12 +42,14 @@ struct esg_queue {
     int64_t
         group_start_ns;   /* Where its share of the budget starts, as if the workflow had WHOLE. */
     int64_t group_end_ns; /* Where the share of its group ends, likewise. */
+    int64_t end_ns;       /* Where its own share ends, likewise. */
     int64_t tail_ns;      /* It and the longest way after it, all as fast as can be. */
     int64_t after_ns;     /* Of it: what comes after its group. */
     int64_t transfer_ns;  /* Of one item's inputs, if budgets count transfers. */
     uint64_t bytes_per_item;
     uint32_t planned; /* The choice of a plan that is made once. */
     uint32_t batch_max;
+    uint32_t next; /* The task after it in its group; TASK_NONE for the last. */
 };
 
 /* Budgets are divided as if every workflow had this much time. */

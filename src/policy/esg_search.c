@@ -68,15 +68,17 @@ static void take_planned(const struct esg_queue *known, struct esg_found *found_
 }
 
 void esg_search(
-    const struct policy_input *input, const struct queue_facts *queue, uint32_t path_count,
-    int64_t wish_ns, struct esg_found *found_out)
+    const struct policy_input *input, const struct queue_facts *queue, const struct esg_wish *wish,
+    struct esg_found *found_out)
 {
     const struct esg_queue *known = esg_queue(input, queue->workflow, queue->task);
     struct search_query query = {
-        .target_ns = esg_target_ns(input, queue),
+        .target_ns = wish->target_ns,
         .batch_max = queue->items,
-        .path_count = path_count,
+        .path_count = wish->path_count,
+        .rest = wish->rest,
     };
+    found_out->rest = wish->rest;
     found_out->target_ns = query.target_ns;
     found_out->wish_ns = query.target_ns;
     if (input->options[ESG_ADAPT] == 0) {
@@ -84,8 +86,9 @@ void esg_search(
         return;
     }
     found_out->rule = ESG_ON_TIME;
-    if (wish_ns < query.target_ns && grant(known, queue, &query, wish_ns, &found_out->answer)) {
-        found_out->wish_ns = wish_ns;
+    if (wish->end_ns < query.target_ns &&
+        grant(known, queue, &query, wish->end_ns, &found_out->answer)) {
+        found_out->wish_ns = wish->end_ns;
         return;
     }
     ask(known, queue, query, &found_out->answer);

@@ -16,6 +16,7 @@ enum esg_rule {
 
 struct esg_found {
     enum esg_rule rule;
+    int64_t rest;      /* As it was asked for. */
     int64_t target_ns; /* What paths were to end within. */
     int64_t wish_ns;   /* What they do end within, if that is nearer. */
     struct search_answer answer;
@@ -24,16 +25,21 @@ struct esg_found {
 /* How long the head of @queue may still take until its group ends; ESG_ANY_TIME_NS: any time. */
 int64_t esg_target_ns(const struct policy_input *input, const struct queue_facts *queue);
 
+/* What is asked for. */
+struct esg_wish {
+    uint32_t path_count;
+    int64_t target_ns; /* Within which the group should end. */
+    int64_t end_ns;    /* Paths that end within this come first, if any do. */
+    int64_t rest;      /* What follows the head takes: search.h. */
+};
+
 /* Longer than any deadline, with room to add to it. */
 #define ESG_ANY_TIME_NS (INT64_MAX / 8)
 
-/*
- * The configs for a batch of what waits, the best first: at least one. Those that end within
- * @wish_ns, if any do; the target is enough otherwise.
- */
+/* The configs for a batch of what waits, the best first: at least one. */
 void esg_search(
-    const struct policy_input *input, const struct queue_facts *queue, uint32_t path_count,
-    int64_t wish_ns, struct esg_found *found_out);
+    const struct policy_input *input, const struct queue_facts *queue, const struct esg_wish *wish,
+    struct esg_found *found_out);
 
 /* The queue that @facts are about. */
 const struct esg_queue *esg_queue(

@@ -92,6 +92,7 @@ int64_t esg_warm_wait(
             .batch_min = min_u32(queue->head_items, known->batch_max),
             .batch_max = queue->items,
             .path_count = 1,
+            .rest = found->rest,
         };
         if (query.target_ns <= 0 || !search_is_met(&now, known->rests, &query)) {
             break; /* What is there would not be in time if nothing came. */

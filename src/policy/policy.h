@@ -159,6 +159,9 @@ struct policy {
     /* A batch of a home queue has ended. Not a decision: to keep count. Default: ignored. */
     void (*ended)(const struct policy_input *input, const struct ended_facts *batch);
 
+    /* A batch has run on a worker of this node. Not a decision: to learn from. Default: ignored. */
+    void (*ran)(const struct policy_input *input, const struct ended_facts *batch);
+
     /* Which worker an idle @worker should ask for work, or WORKER_NONE. Default: none. */
     uint32_t (*steal)(const struct policy_input *input, uint32_t worker);
 

@@ -534,6 +534,7 @@ const struct policy policy_weft = {
     .order = order,
     .dispatch = dispatch,
     .ended = weft_home_ended,
+    .ran = weft_home_ran,
     .steal = steal,
     .victim = compass_victim,
     .prefetch = compass_prefetch,

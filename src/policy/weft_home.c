@@ -7,7 +7,10 @@
 #include "policy/esg_search.h"
 #include "policy/fit.h"
 #include "policy/weft_haste.h"
+#include "policy/weft_inputs.h"
 #include "policy/weft_options.h"
+#include "policy/weft_spare.h"
+#include "policy/weft_split.h"
 #include "policy/weighed.h"
 
 /* A worker without room is free in a moment at the earliest, even if its row is about to say so. */
@@ -15,6 +18,9 @@
 
 /* A load that evicts is paid again, by tasks that wait for what left, and by those behind them. */
 enum { EVICTION_WEIGHT = 2 };
+
+/* What waits for links is late by one part in this many of what it costs others there. */
+enum { OWN_WAIT = 4 };
 
 void weft_home_queued(const struct policy_input *input, const struct ready_facts *task)
 {
@@ -43,12 +49,13 @@ int64_t weft_home_order(const struct policy_input *input, const struct ready_fac
 /* The queue in question. */
 struct ask {
     struct fit_ask fit; /* With the input as it is. */
+    const struct weft_inputs *inputs;
     const struct esg_queue *known;
     const struct weft_learn *learn;
     uint32_t number;        /* Of the queue. */
-    uint64_t holders;       /* A bit for each node that has inputs, modulo 64. */
     uint64_t bytes;         /* Of its models, and what one item needs. */
-    int64_t all;            /* What all takes, as a ratio to the profile. */
+    uint64_t model_bytes;   /* Of its models alone. */
+    int64_t model;          /* What its model takes, as a ratio to the profile. */
     int64_t slower;         /* Than expected, by rows, on average. */
     int64_t eviction_64ths; /* What a load costs others if it evicts, in loads. */
 };
@@ -58,8 +65,9 @@ struct place {
     struct fit_place fit;
     uint32_t node;
     int64_t load_ns;
-    int64_t eviction_ns; /* What a load costs others: nothing if there is room for it. */
-    int64_t slowness;    /* What everything takes there, as a ratio. */
+    int64_t eviction_ns;  /* What a load costs others: nothing if there is room for it. */
+    int64_t slowness;     /* What everything takes there, as a ratio. */
+    uint64_t spare_bytes; /* Memory for what batches work with; UINT64_MAX: enough. */
 };
 
 /* A config: what does not depend on the worker. */
@@ -85,40 +93,6 @@ _Static_assert((int)VIEW_SLOWER_ONE == (int)WEFT_LEARN_ONE, "rows speak of the s
 
 static const struct spot NOWHERE = {.worker = WORKER_NONE, .score_ns = INT64_MAX};
 
-static uint64_t node_bit(uint32_t node)
-{
-    return UINT64_C(1) << node % 64;
-}
-
-/* The node with the inputs of task @index of the queue; NODE_NONE: not known. */
-static uint32_t node_of(const struct fit_ask *ask, uint32_t index)
-{
-    const struct queue_facts *queue = ask->queue;
-    const uint32_t holder = index < queue->look_count ? queue->holders[index] : queue->holder;
-    const struct fleet *fleet = ask->input->view->fleet;
-    return holder < fleet->worker_count ? fleet->workers[holder].node : NODE_NONE;
-}
-
-/* Until the inputs of @items tasks are at @to, whose link they share. */
-static int64_t arrive_ns(const struct ask *ask, uint32_t items, uint32_t to)
-{
-    const struct fleet *fleet = ask->fit.input->view->fleet;
-    uint32_t from = node_of(&ask->fit, items - 1);
-    uint32_t far = items;
-    if ((ask->holders & node_bit(to)) != 0) {
-        const uint32_t looks = max_u32(ask->fit.queue->look_count, items);
-        for (uint32_t i = 0; i < looks && far > 0; i++) { /* Those nearby are taken first. */
-            const uint32_t node = node_of(&ask->fit, i);
-            const bool is_far = node != to && node != NODE_NONE;
-            from = is_far ? node : from;
-            far -= is_far ? 0 : 1;
-        }
-        const uint32_t head = node_of(&ask->fit, 0);
-        far = head != to && head != NODE_NONE ? max_u32(far, 1) : far;
-    }
-    return far == 0 ? 0 : fleet_transfer_ns(fleet, from, to, far * ask->fit.bytes_per_item);
-}
-
 /* What everything takes on @worker: by what was learnt here, or by its row beside those of all. */
 static int64_t slowness_of(const struct ask *ask, uint32_t worker)
 {
@@ -134,13 +108,15 @@ static struct place look_at_worker(const struct ask *ask, uint32_t worker)
     const struct policy_input *input = ask->fit.input;
     const struct view *view = input->view;
     const int64_t load_ns = fit_load_ns(input, ask->fit.task, worker);
+    const struct fit_place fit = fit_look(view, worker);
     const bool evicts = load_ns > 0 && view_cache(view, worker)->free_bytes < ask->bytes;
     return (struct place){
-        .fit = fit_look(view, worker),
+        .fit = fit,
         .node = view->fleet->workers[worker].node,
         .load_ns = load_ns,
         .eviction_ns = evicts ? load_ns / 64 * ask->eviction_64ths : 0,
         .slowness = slowness_of(ask, worker),
+        .spare_bytes = load_ns == 0 ? weft_spare_bytes(input, worker, fit.room.gpu) : UINT64_MAX,
     };
 }
 
@@ -163,22 +139,39 @@ static bool can_hold(const struct ask *ask, const struct place *place, const str
                ask->fit.input->view->fleet, place->fit.worker, &bid->config, bid->bytes);
 }
 
+/*
+ * Whether @bid would wait at @place for memory: as much for each unit that is in use as it needs
+ * for each of its own is taken.
+ */
+static bool lacks_memory(const struct place *place, const struct bid *bid, uint64_t model_bytes)
+{
+    const uint64_t bytes = bid->bytes - model_bytes;
+    const uint32_t used = place->fit.device->gpu_units - place->fit.room.gpu;
+    return place->spare_bytes != UINT64_MAX &&
+           bytes + bytes * used / max_u32(bid->config.gpu, 1) > place->spare_bytes;
+}
+
 /* How @bid would run at @place, which could hold it. */
 static struct spot look_at_both(
     const struct ask *ask, const struct place *place, const struct bid *bid)
 {
     const struct policy_input *input = ask->fit.input;
+    const uint32_t batch = bid->config.batch;
+    const int64_t toll_ns = weft_inputs_toll_ns(ask->inputs, batch, place->node) / 64 *
+                            compass_64ths(input->options[WEFT_TOLL]);
+    const int64_t arrive_ns =
+        weft_inputs_arrive_ns(ask->inputs, batch, place->node) + toll_ns / OWN_WAIT;
     struct spot spot = {
         .worker = place->fit.worker,
         .has_room = fit_has_room(&ask->fit, &place->fit, &bid->config, bid->bytes),
         .left = place->fit.room.gpu,
-        .delay_ns = max_i64(place->load_ns, arrive_ns(ask, bid->config.batch, place->node)),
+        .delay_ns = max_i64(place->load_ns, arrive_ns),
     };
     if (!spot.has_room && input->options[WEFT_HOLD] == 0) {
         return NOWHERE;
     }
     int64_t wait_ns = 0;
-    if (!spot.has_room) {
+    if (!spot.has_room || lacks_memory(place, bid, ask->model_bytes)) {
         const int64_t free_at_ns = view_free_at_ns(input->view, spot.worker);
         wait_ns = max_i64(free_at_ns - input->view->now_ns, WAIT_LEAST_NS);
         spot.delay_ns += wait_ns;
@@ -186,8 +179,8 @@ static struct spot look_at_both(
     if (input->options[WEFT_LEARN] != 0) {
         spot.more_ns = weft_learnt_more_ns(bid->choice->beside_ns, bid->slowness, place->slowness);
     }
-    /* Others wait as well behind one that waits, and for what is evicted. */
-    spot.score_ns = spot.delay_ns + spot.more_ns + wait_ns + place->eviction_ns;
+    /* Others wait as well behind one that waits, on links, and for what is evicted. */
+    spot.score_ns = spot.delay_ns + spot.more_ns + wait_ns + toll_ns + place->eviction_ns;
     spot.is_ideal = spot.has_room && spot.delay_ns == 0 && place->slowness <= WEFT_LEARN_ONE;
     if (input->weighed != NULL) {
         weighed_note(
@@ -311,7 +304,7 @@ static void find(
     struct spot *spots_out)
 {
     const struct fleet *fleet = ask->fit.input->view->fleet;
-    const uint32_t near = node_of(&ask->fit, 0);
+    const uint32_t near = weft_inputs_node(ask->inputs, 0);
     struct bid bids[SEARCH_PATHS_MAX];
     for (uint32_t i = 0; i < range.count; i++) {
         const uint32_t number = found->answer.paths[range.first + i].first;
@@ -335,8 +328,8 @@ static int64_t in_profile_ns(
     const struct ask *ask, const struct configs_choice *choice, int64_t late_ns)
 {
     const int64_t run_ns = choice->beside_ns;
-    return ask->all == WEFT_LEARN_ONE ? late_ns
-                                      : (run_ns + late_ns) / ask->all * WEFT_LEARN_ONE - run_ns;
+    return ask->model == WEFT_LEARN_ONE ? late_ns
+                                        : (run_ns + late_ns) / ask->model * WEFT_LEARN_ONE - run_ns;
 }
 
 /* Those of @range that are in time, if they can start. True if one is in time that cannot. */
@@ -393,36 +386,38 @@ static bool place(
 }
 
 /* @at_ns by a clock that is now the same and that the profile is right by. */
-static int64_t on_its_clock(int64_t at_ns, int64_t now_ns, int64_t all)
+static int64_t on_its_clock(int64_t at_ns, int64_t now_ns, int64_t model)
 {
-    return at_ns == INT64_MAX ? at_ns : now_ns + (at_ns - now_ns) / all * WEFT_LEARN_ONE;
+    return at_ns == INT64_MAX ? at_ns : now_ns + (at_ns - now_ns) / model * WEFT_LEARN_ONE;
 }
 
 /*
- * @queue as the profile would see it: if all takes half as long as it says, there is twice the
- * time.
+ * @queue as the profile would see it: if its model takes half as long as it says, there is twice
+ * the time.
  */
 static struct queue_facts seen_by_profile(
-    const struct policy_input *input, const struct queue_facts *queue, int64_t all)
+    const struct policy_input *input, const struct queue_facts *queue, int64_t model)
 {
     const int64_t now_ns = input->view->now_ns;
     struct queue_facts facts = *queue;
-    if (all != WEFT_LEARN_ONE) {
-        facts.head_deadline_ns = on_its_clock(queue->head_deadline_ns, now_ns, all);
-        facts.head_arrived_ns = on_its_clock(queue->head_arrived_ns, now_ns, all);
+    if (model != WEFT_LEARN_ONE) {
+        facts.head_deadline_ns = on_its_clock(queue->head_deadline_ns, now_ns, model);
+        facts.head_arrived_ns = on_its_clock(queue->head_arrived_ns, now_ns, model);
     }
     return facts;
 }
 
 static void dispatch_queue(
-    const struct policy_input *input, const struct queue_facts *queue, int64_t all,
+    const struct policy_input *input, const struct queue_facts *queue, int64_t model,
     struct dispatch_answer *answer_out)
 {
     const struct policy_input asked = weft_home_as_esg(input);
     const struct workflow *workflow = input->catalogue->workflows[queue->workflow];
-    const struct weft_state *state = input->state;
+    struct weft_state *state = input->state;
     const struct esg_queue *known = esg_queue(&asked, queue->workflow, queue->task);
+    struct weft_inputs inputs;
     struct ask ask = {
+        .inputs = &inputs,
         .fit =
             {
                 .input = input,
@@ -435,27 +430,35 @@ static void dispatch_queue(
         .learn = &state->learn,
         .number = workflow->queue_first + queue->task,
         .bytes = need_bytes(input->profile, &workflow->tasks[queue->task], /* items */ 1),
-        .all = all,
+        .model_bytes = need_bytes(input->profile, &workflow->tasks[queue->task], /* items */ 0),
+        .model = model,
         .slower = weft_slower(input),
         .eviction_64ths = compass_64ths(EVICTION_WEIGHT),
     };
     answer_out->near_first = true;
-    for (uint32_t i = 0; i <= queue->look_count; i++) { /* The last one stands for all others. */
-        const uint32_t node = node_of(&ask.fit, i);
-        ask.holders |= node == NODE_NONE ? UINT64_MAX : node_bit(node);
-    }
     const uint32_t paths = queue->rechecks > 0 ? SEARCH_PATHS_MAX : (uint32_t)asked.options[ESG_K];
     struct esg_found found;
-    const int64_t wish_ns = weft_haste_ns(input, queue, known, esg_target_ns(&asked, queue));
-    esg_search(&asked, queue, paths, wish_ns, &found);
+    const int64_t target_ns = weft_split_target_ns(input, queue);
+    const struct esg_wish wish = {
+        .path_count = paths,
+        .target_ns = target_ns,
+        .end_ns = weft_haste_ns(input, queue, known, target_ns),
+        .rest = weft_split_rest(input, queue),
+    };
+    esg_search(&asked, queue, &wish, &found);
     struct esg_found wished = found;
     wished.target_ns = found.wish_ns;
     answer_out->wake_at_ns = esg_warm_wait(&asked, queue, &wished);
     if (answer_out->wake_at_ns != 0) {
         return;
     }
+    weft_inputs_find(&inputs, &ask.fit, &state->brought, known->configs.weights[0].time_ns);
     if (!place(&ask, &found, answer_out) && answer_out->count == 0) {
         hurry(&ask, answer_out);
+    }
+    if (answer_out->count > 0) {
+        const uint32_t to = input->view->fleet->workers[answer_out->workers[0]].node;
+        weft_inputs_bring(&inputs, answer_out->configs[0].batch, to, &state->brought);
     }
 }
 
@@ -463,11 +466,10 @@ static void dispatch_home(
     const struct policy_input *input, const struct queue_facts *queue,
     struct dispatch_answer *answer_out)
 {
-    const struct weft_state *state = input->state;
-    const bool learns = input->options[WEFT_LEARN] != 0;
-    const int64_t all = learns ? weft_learnt_all(&state->learn) : WEFT_LEARN_ONE;
-    const struct queue_facts facts = seen_by_profile(input, queue, all);
-    dispatch_queue(input, &facts, all, answer_out);
+    const uint32_t run = input->catalogue->workflows[queue->workflow]->tasks[queue->task].run;
+    const int64_t model = weft_split_model(input, run);
+    const struct queue_facts facts = seen_by_profile(input, queue, model);
+    dispatch_queue(input, &facts, model, answer_out);
 }
 
 /*
@@ -518,23 +520,44 @@ void weft_home_dispatch(
     esg_dispatch_own(&asked, queue, answer_out);
 }
 
+/* How long @ended was to run, beside whatever else ran on its device. */
+static int64_t planned_ns(const struct policy_input *input, const struct ended_facts *ended)
+{
+    const struct fleet *fleet = input->view->fleet;
+    const uint32_t device = fleet->workers[ended->worker].device;
+    const uint32_t model = input->catalogue->workflows[ended->workflow]->tasks[ended->task].run;
+    const struct estimate planned =
+        profile_run(input->profile, model, device, ended->items, ended->config);
+    return configs_beside_ns(
+        fleet, device, ended->config.gpu, planned.run_ns, planned.interference);
+}
+
 void weft_home_ended(const struct policy_input *input, const struct ended_facts *ended)
 {
     struct weft_state *state = input->state;
-    const struct view *view = input->view;
     const struct workflow *workflow = input->catalogue->workflows[ended->workflow];
-    const uint32_t model = workflow->tasks[ended->task].run;
     const struct weft_batch batch = {
         .queue = workflow->queue_first + ended->task,
+        .model = workflow->tasks[ended->task].run,
         .worker = ended->worker,
-        .device = view->fleet->workers[ended->worker].device,
+        .device = input->view->fleet->workers[ended->worker].device,
         .config = ended->config,
     };
-    const struct estimate planned =
-        profile_run(input->profile, model, batch.device, ended->items, ended->config);
-    const int64_t planned_ns = configs_beside_ns(
-        view->fleet, batch.device, ended->config.gpu, planned.run_ns, planned.interference);
     if (ended->completed) {
-        weft_learn_note(&state->learn, &batch, planned_ns, ended->run_ns, view->now_ns);
+        weft_learn_note(
+            &state->learn, &batch, planned_ns(input, ended), ended->run_ns, input->view->now_ns);
+    }
+}
+
+void weft_home_ran(const struct policy_input *input, const struct ended_facts *ended)
+{
+    struct weft_state *state = input->state;
+    const struct weft_plan *plan = input->plan;
+    const struct workflow *workflow = input->catalogue->workflows[ended->workflow];
+    const bool waits = plan->waits[workflow->queue_first + ended->task];
+    if (waits) {
+        weft_learn_ran(
+            &state->learn, workflow->tasks[ended->task].run, planned_ns(input, ended),
+            ended->run_ns);
     }
 }

@@ -6,8 +6,8 @@
  * differs is the worker. All that could ever run the config are looked at, also those that have no
  * room for it yet:
  *
- *     delay = wait for room + max(load of models, transfers of all inputs)
- *     score = delay + what runs take longer there + wait for room + 2 x load, if it evicts
+ *     delay = wait for room + max(load of models, transfers of all inputs + toll / 4)
+ *     score = delay + what runs take longer there + wait for room + toll + 2 x load, if it evicts
  *
  * If a config would be in time on a worker that has no room, and none is on one that has, the
  * queue waits. If none is in time anywhere, the config and worker that end first are taken.
@@ -25,6 +25,7 @@
 #include "policy/esg_warm.h"
 #include "policy/weft_begin.h"
 #include "policy/weft_home_plan.h"
+#include "policy/weft_inputs.h"
 #include "policy/weft_learn.h"
 #include "policy/weft_links.h"
 
@@ -42,6 +43,7 @@ struct weft_state {
     struct weft_learn learn;
     struct esg_state esg;
     int64_t gathers_ns[ESG_QUEUES_MAX]; /* Until when tasks of a batch before are awaited. */
+    struct weft_brought brought;        /* What its batches bring together. */
 };
 
 /* A task that waits has joined its queue; and its key there. */
@@ -52,7 +54,8 @@ void weft_home_dispatch(
     const struct policy_input *input, const struct queue_facts *queue,
     struct dispatch_answer *answer_out);
 
-/* Learn from a batch. */
+/* Learn from a batch of a queue of this home, and from one that ran on a worker of this node. */
 void weft_home_ended(const struct policy_input *input, const struct ended_facts *ended);
+void weft_home_ran(const struct policy_input *input, const struct ended_facts *ended);
 
 #endif /* POLICY_WEFT_HOME_H */

@@ -8,9 +8,9 @@ enum { ALL_WEIGHT = 64, QUEUE_WEIGHT = 16, CONFIG_WEIGHT = 8, WORKER_WEIGHT = 2 
 
 /*
  * Of a queue with fewer batches nothing is said about workers, as it may be the profile that is
- * wrong; and of fewer in all nothing about the profile.
+ * wrong; and of fewer in all, or of a model, nothing about the profile.
  */
-enum { QUEUE_KNOWN = 8, ALL_KNOWN = 8 };
+enum { QUEUE_KNOWN = 8, ALL_KNOWN = 8, MODEL_KNOWN = 16 };
 
 /* A ratio that is off by less than one part in this many may be chance. */
 enum { CONFIG_DOUBT = 16, WORKER_DOUBT = 4 };
@@ -51,6 +51,33 @@ static int64_t bounded(int64_t ratio)
     return max_i64(min_i64(ratio, RATIO_MAX), RATIO_MIN);
 }
 
+static int64_t ratio_of(int64_t run_ns, int64_t planned_ns)
+{
+    return min_i64(run_ns, DURATION_NS_MAX / WEFT_LEARN_ONE) * WEFT_LEARN_ONE /
+           max_i64(planned_ns, 1);
+}
+
+static bool is_off(const struct weft_learnt_queue *model)
+{
+    return model->count >= MODEL_KNOWN &&
+           believed(WEFT_LEARN_ONE + model->ratio, CONFIG_DOUBT) != WEFT_LEARN_ONE;
+}
+
+/* A batch of @model took @ratio. */
+static void note_model(struct weft_learn *learn, uint32_t model, int64_t ratio)
+{
+    struct weft_learnt_queue *known = &learn->models[model % WEFT_LEARN_QUEUES];
+    learn->models_off -= is_off(known) ? 1 : 0;
+    known->count += known->count < QUEUE_WEIGHT ? 1 : 0;
+    known->ratio += (int32_t)((ratio - WEFT_LEARN_ONE - known->ratio) / known->count);
+    learn->models_off += is_off(known) ? 1 : 0;
+}
+
+void weft_learn_ran(struct weft_learn *learn, uint32_t model, int64_t planned_ns, int64_t run_ns)
+{
+    note_model(learn, model, bounded(ratio_of(run_ns, planned_ns)));
+}
+
 void weft_learn_note(
     struct weft_learn *learn, const struct weft_batch *batch, int64_t planned_ns, int64_t run_ns,
     int64_t now_ns)
@@ -58,8 +85,7 @@ void weft_learn_note(
     struct weft_learnt_worker *worker = &learn->workers[batch->worker % WEFT_LEARN_WORKERS];
     struct weft_learnt_queue *queue = &learn->queues[queue_at(batch->queue, batch->device)];
     int32_t *config = &learn->configs[config_at(batch->queue, batch->device, batch->config)];
-    const int64_t took =
-        min_i64(run_ns, DURATION_NS_MAX / WEFT_LEARN_ONE) * WEFT_LEARN_ONE / max_i64(planned_ns, 1);
+    const int64_t took = ratio_of(run_ns, planned_ns);
     const int64_t of_worker = worker_ratio(learn, batch->worker, now_ns);
     const int64_t of_queue = WEFT_LEARN_ONE + queue->ratio;
     const int64_t of_config = WEFT_LEARN_ONE + *config;
@@ -70,6 +96,7 @@ void weft_learn_note(
         bounded(took * WEFT_LEARN_ONE / max_i64(of_queue * of_config / WEFT_LEARN_ONE, 1));
     learn->all.count += learn->all.count < ALL_WEIGHT ? 1 : 0;
     learn->all.ratio += (int32_t)((here - WEFT_LEARN_ONE - learn->all.ratio) / learn->all.count);
+    note_model(learn, batch->model, here);
     queue->count += queue->count < QUEUE_WEIGHT ? 1 : 0;
     queue->ratio += (int32_t)((new_queue - of_queue) / queue->count);
     *config += (int32_t)((new_config - of_config) / CONFIG_WEIGHT);
@@ -89,6 +116,18 @@ int64_t weft_learnt_all(const struct weft_learn *learn)
 {
     const bool is_known = learn->all.count >= ALL_KNOWN;
     return is_known ? believed(WEFT_LEARN_ONE + learn->all.ratio, CONFIG_DOUBT) : WEFT_LEARN_ONE;
+}
+
+int64_t weft_learnt_model(const struct weft_learn *learn, uint32_t model)
+{
+    const struct weft_learnt_queue *known = &learn->models[model % WEFT_LEARN_QUEUES];
+    return known->count >= MODEL_KNOWN ? believed(WEFT_LEARN_ONE + known->ratio, CONFIG_DOUBT)
+                                       : max_i64(weft_learnt_all(learn), WEFT_LEARN_ONE);
+}
+
+bool weft_learnt_models_are_right(const struct weft_learn *learn)
+{
+    return learn->models_off == 0 && weft_learnt_all(learn) <= WEFT_LEARN_ONE;
 }
 
 int64_t weft_learnt_config(

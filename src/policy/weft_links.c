@@ -51,7 +51,7 @@ static int64_t span_ns(const struct weft_link *link, int64_t now_ns)
     return left_ns(link->span_ns, link->seen_ns, now_ns) + passed_ns;
 }
 
-static int64_t toll_ns(const struct weft_link *link, int64_t use_ns, int64_t now_ns)
+int64_t weft_link_toll_ns(const struct weft_link *link, int64_t use_ns, int64_t now_ns)
 {
     const int64_t busy_ns = left_ns(link->busy_ns, link->seen_ns, now_ns);
     const int64_t over_ns = max_i64(span_ns(link, now_ns), SPAN_LEAST_NS);
@@ -62,11 +62,11 @@ static int64_t toll_ns(const struct weft_link *link, int64_t use_ns, int64_t now
 int64_t weft_toll_ns(
     const struct weft_links *links, const struct weft_transfer *transfer, int64_t now_ns)
 {
-    return toll_ns(&links->up, transfer->up_ns, now_ns) +
-           toll_ns(&links->core, transfer->core_ns, now_ns);
+    return weft_link_toll_ns(&links->up, transfer->up_ns, now_ns) +
+           weft_link_toll_ns(&links->core, transfer->core_ns, now_ns);
 }
 
-static void add(struct weft_link *link, int64_t use_ns, uint32_t times, int64_t now_ns)
+void weft_link_send(struct weft_link *link, int64_t use_ns, uint32_t times, int64_t now_ns)
 {
     const int64_t busy_ns = left_ns(link->busy_ns, link->seen_ns, now_ns);
     link->span_ns = busy_ns == 0 ? 0 : span_ns(link, now_ns);
@@ -78,9 +78,9 @@ static void add(struct weft_link *link, int64_t use_ns, uint32_t times, int64_t 
 void weft_links_send(
     struct weft_links *links, const struct weft_transfer *transfer, uint32_t rack, int64_t now_ns)
 {
-    add(&links->up, transfer->up_ns, 1, now_ns);
+    weft_link_send(&links->up, transfer->up_ns, 1, now_ns);
     if (transfer->core_ns > 0) {
-        add(&links->core, transfer->core_ns, rack, now_ns);
+        weft_link_send(&links->core, transfer->core_ns, rack, now_ns);
     }
 }
 

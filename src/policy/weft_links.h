@@ -31,6 +31,12 @@ struct weft_links {
 
 #define WEFT_LINK_SPAN_NS INT64_C(1000000000)
 
+/* What a transfer that keeps @link busy for @use_ns costs those that come after it. */
+int64_t weft_link_toll_ns(const struct weft_link *link, int64_t use_ns, int64_t now_ns);
+
+/* @times transfers that keep @link busy for @use_ns each. */
+void weft_link_send(struct weft_link *link, int64_t use_ns, uint32_t times, int64_t now_ns);
+
 /* A transfer of @bytes between two nodes, over idle links. */
 struct weft_transfer {
     int64_t whole_ns; /* From the first byte to the last; 0 within a node. */

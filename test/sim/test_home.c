@@ -25,6 +25,7 @@ static struct {
     int64_t patience_ns; /* but no longer than this. */
     uint32_t ended;      /* Batches of which it was told, */
     uint32_t completed;  /* and how many of them ended well. */
+    int64_t ran_ns;      /* What batches took on workers of the node that was told of them. */
     bool unplanned;      /* First tasks run otherwise than it had planned, */
     bool silent;         /* and second ones it never places. */
     uint32_t rechecks;   /* That it was told of last. */
@@ -66,8 +67,19 @@ static void note_ended(const struct policy_input *input, const struct ended_fact
     script.completed += batch->completed ? 1 : 0;
 }
 
+static void note_ran(const struct policy_input *input, const struct ended_facts *batch)
+{
+    assert_true(view_is_own(input->view, batch->worker));
+    script.ran_ns += batch->run_ns;
+}
+
 static const struct policy binding = {
-    .name = "binding", .binds = true, .dispatch = dispatch_by_script, .ended = note_ended};
+    .name = "binding",
+    .binds = true,
+    .dispatch = dispatch_by_script,
+    .ended = note_ended,
+    .ran = note_ran,
+};
 
 static const struct policy reversing = {
     .name = "reversing", .binds = true, .order = newest_first, .dispatch = dispatch_by_script};
@@ -81,6 +93,7 @@ static void write_script(uint32_t first, uint32_t second, uint32_t batch, int64_
     script.patience_ns = patience_ns;
     script.ended = 0;
     script.completed = 0;
+    script.ran_ns = 0;
     script.unplanned = false;
     script.silent = false;
 }
@@ -115,6 +128,7 @@ static void a_batch_is_gathered_from_two_holders(void **state)
     stage_expect(&stage, "home-batch");
     assert_int_equal(script.ended, 3);
     assert_int_equal(script.completed, 3);
+    assert_int_equal(script.ran_ns, MS(2) + MS(2) + MS(20));
     stage_close(&stage);
 }
 

@@ -181,6 +181,33 @@ static void each_choice_is_followed_by_its_front(void **state)
     assert_false(search_is_met(&first, rests, &query));
 }
 
+/* Fronts are made ahead; what follows may turn out to take longer or less. */
+static void what_follows_may_take_another_time(void **state)
+{
+    (void)state;
+    const struct search_choice choices[] = {
+        {.time_ns = 300, .cost = 6, .batch = 1},
+        {.time_ns = 600, .cost = 5, .batch = 1},
+    };
+    const struct search_stage first = {.count = 2, .choices = choices};
+    struct search_point points[] = {{.time_ns = 300, .cost = 9}, {.time_ns = 510, .cost = 2}};
+    const struct search_front rest = {.count = 2, .points = points};
+    struct search_query query = {.target_ns = 1110, .batch_max = 1, .path_count = 1};
+    struct search_answer answer;
+    search_best(&first, &rest, &query, &answer);
+    assert_int_equal(answer.paths[0].cost, 7);
+    assert_int_equal(answer.paths[0].time_ns, 1110);
+    query.rest = SEARCH_REST_ONE;
+    search_best(&first, &rest, &query, &answer);
+    assert_int_equal(answer.paths[0].time_ns, 1110);
+    query.rest = SEARCH_REST_ONE * 3 / 2;
+    search_best(&first, &rest, &query, &answer);
+    assert_int_equal(answer.paths[0].cost, 8);
+    assert_int_equal(answer.paths[0].time_ns, 300 + 765);
+    query.rest = 3 * SEARCH_REST_ONE;
+    assert_false(search_is_met(&first, &rest, &query));
+}
+
 /* Follow a path through the fronts: its choices must add up to what it promises. */
 static void fronts_say_which_choices_they_are_made_of(void **state)
 {
@@ -222,7 +249,7 @@ static const struct search_choice three[] = {
 static struct search_answer ask(int64_t target_ns, uint32_t batch_max)
 {
     const struct search_stage stages[] = {{3, three, 0}, {3, three, 0}};
-    const struct search_query query = {target_ns, 0, batch_max, 3};
+    const struct search_query query = {target_ns, 0, batch_max, 3, 0};
     struct search_answer answer;
     search_run(stages, 2, &query, &answer, NULL);
     return answer;
@@ -294,11 +321,11 @@ static void the_blades_spare_work(void **state)
         }
         stages[stage] = (struct search_stage){128, choices[stage], 0};
     }
-    search_run(stages, 3, &(struct search_query){40000, 1, 1, 5}, &answer, &tight);
-    search_run(stages, 3, &(struct search_query){200000, 1, 1, 5}, &answer, &loose);
+    search_run(stages, 3, &(struct search_query){40000, 1, 1, 5, 0}, &answer, &tight);
+    search_run(stages, 3, &(struct search_query){200000, 1, 1, 5, 0}, &answer, &loose);
     stages[0].count = 4;
-    search_run(stages, 3, &(struct search_query){200000, 1, 1, 1}, &answer, &one);
-    search_run(stages, 3, &(struct search_query){200000, 1, 1, 5}, &answer, &all);
+    search_run(stages, 3, &(struct search_query){200000, 1, 1, 1, 0}, &answer, &one);
+    search_run(stages, 3, &(struct search_query){200000, 1, 1, 5, 0}, &answer, &all);
 
     /* Where only fast choices are in time, few slow ones are summed up at all. */
     assert_true(tight.points < loose.points / 2);
@@ -312,6 +339,7 @@ int main(void)
         cmocka_unit_test(finds_what_trying_every_path_finds),
         cmocka_unit_test(what_is_made_ahead_answers_every_target),
         cmocka_unit_test(each_choice_is_followed_by_its_front),
+        cmocka_unit_test(what_follows_may_take_another_time),
         cmocka_unit_test(fronts_say_which_choices_they_are_made_of),
         cmocka_unit_test(the_k_best_have_different_first_choices),
         cmocka_unit_test(a_batch_that_the_queue_cannot_fill_is_left_out),

@@ -3,7 +3,8 @@
  *
  * Covers: src/policy/weft_home.c src/policy/weft_home_plan.c src/policy/weft_haste.c
  *         src/policy/weft_learn.c src/policy/weft_give_up.c src/policy/weft_copy.c
- *         src/policy/weft_batch.c src/policy/weft_begin.c src/policy/paying.c
+ *         src/policy/weft_batch.c src/policy/weft_begin.c src/policy/weft_spare.c
+ *         src/policy/weft_inputs.c src/policy/paying.c
  */
 #include "home_fixture.h"
 #include "policy/weft_learn.h"
@@ -344,6 +345,28 @@ static void all_inputs_of_a_batch_count(void **state)
     assert_int_equal(answer.workers[0], 2);
 }
 
+/* The first worker that has all wins, but not where batches leave no memory to work with. */
+static void what_would_wait_for_memory_goes_elsewhere(void **state)
+{
+    (void)state;
+    const struct queue_facts queue = home_queue(&cluster, 1, 1, 0, 900);
+    const uint64_t item_bytes = 1 << 16;
+    cluster.profile->models[1].workspace_bytes_per_item = item_bytes;
+    for (uint32_t worker = 0; worker < 4; worker++) { /* Both models, and three items. */
+        cluster.fleet->workers[worker].memory_bytes = (2 << 18) + 3 * item_bytes;
+    }
+    cluster_seat(&cluster, "weft");
+    occupy(0, 5, 400);
+    assert_int_equal(home_ask(&cluster, &queue).workers[0], 0);
+    occupy(0, 4, 400);
+    assert_int_not_equal(home_ask(&cluster, &queue).workers[0], 0);
+    for (uint32_t worker = 0; worker < 4; worker++) {
+        cluster.fleet->workers[worker].memory_bytes = 8 << 18;
+    }
+    cluster_seat(&cluster, "weft");
+    assert_int_equal(home_ask(&cluster, &queue).workers[0], 0);
+}
+
 /* While plans hold nothing is bought, and with trouble=0 what is idle. */
 static void what_is_idle_is_used(void **state)
 {
@@ -562,14 +585,14 @@ static void learn_of_another(int64_t run_ns)
 static void what_all_takes_is_expected_of_a_queue_that_is_new(void **state)
 {
     (void)state;
-    const struct queue_facts queue = home_queue(&cluster, 1, 1, 0, 100);
+    const struct queue_facts queue = home_queue(&cluster, 1, 1, 0, 150);
     cluster_seat(&cluster, "weft:haste=0");
-    assert_int_not_equal(home_ask(&cluster, &queue).configs[0].gpu, 1);
-    learn_of_another(50 * MS);
     assert_int_equal(home_ask(&cluster, &queue).configs[0].gpu, 1);
-    cluster_seat(&cluster, "weft:haste=0:learn=0");
-    learn_of_another(50 * MS);
+    learn_of_another(200 * MS);
     assert_int_not_equal(home_ask(&cluster, &queue).configs[0].gpu, 1);
+    cluster_seat(&cluster, "weft:haste=0:learn=0");
+    learn_of_another(200 * MS);
+    assert_int_equal(home_ask(&cluster, &queue).configs[0].gpu, 1);
 }
 
 static void models_in_use_are_copied_into_free_memory(void **state)
@@ -797,6 +820,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             a_worker_that_is_slow_by_its_row_is_avoided, setup, teardown),
         cmocka_unit_test_setup_teardown(what_others_do_to_a_batch_is_no_news, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_would_wait_for_memory_goes_elsewhere, setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_learnt_of_a_worker_fades, setup, teardown),
         cmocka_unit_test_setup_teardown(
             a_config_that_has_not_run_takes_what_its_queue_takes, setup, teardown),
