@@ -273,12 +273,10 @@ static enum channel_receipt read_some(struct channel *channel, size_t wanted, bo
 static void take_packet(struct channel *channel, const struct packet_head *head)
 {
     struct received *received = &channel->received;
-    *received = (struct received){
-        .kind = head->kind,
-        .bytes = channel->in + sizeof(*head),
-        .count = head->bytes,
-        .file_count = head->file_count,
-    };
+    received->kind = head->kind;
+    received->bytes = channel->in + sizeof(*head);
+    received->count = head->bytes;
+    received->file_count = head->file_count;
     memcpy(received->files, channel->files, head->file_count * sizeof(int));
     channel->file_count -= head->file_count;
     memmove(channel->files, channel->files + head->file_count, channel->file_count * sizeof(int));
