@@ -73,6 +73,7 @@ static ssize_t send_some(
         struct cmsghdr align;
     } room;
     struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+    const int flags = MSG_NOSIGNAL | MSG_DONTWAIT;
     if (file_count > 0) {
         message.msg_control = room.bytes;
         message.msg_controllen = CMSG_SPACE(file_count * sizeof(int));
@@ -83,7 +84,9 @@ static ssize_t send_some(
         memcpy(CMSG_DATA(head), files, file_count * sizeof(int));
     }
     for (;;) {
-        const ssize_t sent = sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+        /* send() has less to look at. */
+        const ssize_t sent =
+            file_count > 0 ? sendmsg(socket, &message, flags) : send(socket, bytes, count, flags);
         if (sent >= 0) {
             return sent;
         }
