@@ -69,10 +69,11 @@ static enum http_got find_end(
     const char *bytes, size_t count, size_t *scanned, size_t *end_out, struct http_fault *fault_out)
 {
     for (size_t i = *scanned; i < count; i++) {
-        const unsigned char c = (unsigned char)bytes[i];
-        if (c != '\n') {
-            continue;
+        const char *line_end = memchr(bytes + i, '\n', count - i);
+        if (line_end == NULL) {
+            break;
         }
+        i = (size_t)(line_end - bytes);
         if (i == 0 || bytes[i - 1] != '\r') {
             return bad(fault_out, 400, "a line of the head ends without CR");
         }
