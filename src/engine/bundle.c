@@ -46,7 +46,7 @@ static void release(const struct weft_tensor *tensor, const struct bundle_memory
     } else if (memory->mapped > 0) {
         (void)munmap(tensor->data, memory->mapped); /* It is our mapping. */
     } else if (!memory->is_borrowed) {
-        free(tensor->data);
+        free(memory->block);
     }
 }
 
@@ -118,8 +118,11 @@ static void *make_room(uint64_t bytes, struct bundle_memory *memory_out)
             return memory_out->segment->data;
         }
     }
-    const size_t blocks = ((size_t)bytes + ALIGNMENT - 1) / ALIGNMENT;
-    return aligned_alloc(ALIGNMENT, (blocks == 0 ? 1 : blocks) * ALIGNMENT);
+    /* aligned_alloc() of glibc cuts every block out of a larger one, and never takes one that this
+       thread has just released. */
+    memory_out->block = malloc((size_t)bytes + ALIGNMENT);
+    const uintptr_t after = (uintptr_t)memory_out->block + ALIGNMENT;
+    return memory_out->block == NULL ? NULL : (void *)(after - after % ALIGNMENT);
 }
 
 void *bundle_add(struct bundle *bundle, const struct weft_tensor *tensor)

@@ -33,6 +33,7 @@ struct bundle_memory {
     uint32_t slot;
     size_t mapped;    /* Bytes of a mapping of its own; 0: there is none. */
     bool is_borrowed; /* It is not the bundle's to release. */
+    void *block;      /* What to release, on the heap: the data begins inside. */
 };
 
 struct bundle {

@@ -73,6 +73,7 @@ static ssize_t send_some(
         struct cmsghdr align;
     } room;
     struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+    const int flags = MSG_NOSIGNAL | MSG_DONTWAIT;
     if (file_count > 0) {
         message.msg_control = room.bytes;
         message.msg_controllen = CMSG_SPACE(file_count * sizeof(int));
@@ -83,7 +84,9 @@ static ssize_t send_some(
         memcpy(CMSG_DATA(head), files, file_count * sizeof(int));
     }
     for (;;) {
-        const ssize_t sent = sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+        /* send() has less to look at. */
+        const ssize_t sent =
+            file_count > 0 ? sendmsg(socket, &message, flags) : send(socket, bytes, count, flags);
         if (sent >= 0) {
             return sent;
         }
@@ -273,12 +276,10 @@ static enum channel_receipt read_some(struct channel *channel, size_t wanted, bo
 static void take_packet(struct channel *channel, const struct packet_head *head)
 {
     struct received *received = &channel->received;
-    *received = (struct received){
-        .kind = head->kind,
-        .bytes = channel->in + sizeof(*head),
-        .count = head->bytes,
-        .file_count = head->file_count,
-    };
+    received->kind = head->kind;
+    received->bytes = channel->in + sizeof(*head);
+    received->count = head->bytes;
+    received->file_count = head->file_count;
     memcpy(received->files, channel->files, head->file_count * sizeof(int));
     channel->file_count -= head->file_count;
     memmove(channel->files, channel->files + head->file_count, channel->file_count * sizeof(int));

@@ -48,6 +48,22 @@ static void *gather(
     return data;
 }
 
+void onnx_call_begin(const struct onnx_job *job, struct onnx_call *call)
+{
+    const struct onnx_model *model = job->model;
+    for (uint32_t i = 0; i < model->inputs.count; i++) {
+        call->inputs[i] = NULL;
+        call->gathered[i] = NULL;
+    }
+    for (uint32_t i = 0; i < model->outputs.source_count; i++) {
+        call->outputs[i] = NULL;
+    }
+    for (uint32_t i = 0; i < model->outputs.count; i++) {
+        call->converted[i] = NULL;
+    }
+    call->gathered_bytes = 0;
+}
+
 static enum weft_status make_value(
     const struct onnx_model *model, const struct weft_tensor *tensor, struct OrtValue **value_out,
     struct weft_error *error)

@@ -69,6 +69,9 @@ bool onnx_part_of(
     const struct onnx_job *job, const struct onnx_group *group, uint32_t index,
     const uint64_t range[2], struct onnx_part *part_out);
 
+/* Nothing is in @call yet, of as much as the model has: it is large, and most of it is not used. */
+void onnx_call_begin(const struct onnx_job *job, struct onnx_call *call);
+
 /* The inputs of rows @range of @group; used where they lie, if they are all of one task. */
 enum weft_status onnx_call_take_rows(
     const struct onnx_job *job, const struct onnx_group *group, const uint64_t range[2],

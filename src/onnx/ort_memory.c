@@ -22,6 +22,8 @@ enum {
     SIZES = 64 * STEPS,
     IN_IMAGE = SIZES + 1,
     HUGE_BYTES = 2 << 20,
+    SMALL_BYTES = 1024, /* Up to here the C library has a cache for each thread, in
+                           which aligned_alloc() does not look. */
 };
 
 struct block {
@@ -29,6 +31,7 @@ struct block {
     uint32_t size;  /* Which list it belongs to, or SIZES: none, or IN_IMAGE. */
     uint32_t epoch; /* When it was put there: trims count epochs. */
     struct block *next;
+    void *start; /* What is to be freed. */
 };
 
 _Static_assert(sizeof(struct block) <= HEADER_BYTES, "a header has room for its block");
@@ -59,19 +62,36 @@ static uint32_t size_of(uint64_t *bytes)
     return power * STEPS + (uint32_t)(steps - STEPS);
 }
 
+/* A fresh block of @bytes, which are few; NULL if there is no memory. */
+static struct block *make_small(uint64_t bytes)
+{
+    void *start = malloc((size_t)bytes + 2 * HEADER_BYTES);
+    if (start == NULL) {
+        return NULL;
+    }
+    const uintptr_t after = (uintptr_t)start + HEADER_BYTES;
+    struct block *block = (struct block *)(after - after % HEADER_BYTES);
+    *block = (struct block){.bytes = bytes, .size = SIZES, .start = start};
+    return block;
+}
+
 /* A fresh block of @size that holds @bytes, or more; NULL if there is no memory. */
 static struct block *make_block(uint64_t bytes, uint32_t size)
 {
     const uint64_t whole = (bytes + HEADER_BYTES - 1) / HEADER_BYTES * HEADER_BYTES + HEADER_BYTES;
     const uint64_t pages = (whole + HUGE_BYTES - 1) / HUGE_BYTES * HUGE_BYTES;
     const bool is_huge = size < SIZES && pages - whole <= pages / STEPS;
+    if (bytes + 2 * HEADER_BYTES <= SMALL_BYTES) {
+        return make_small(bytes);
+    }
     struct block *block =
         is_huge ? aligned_alloc(HUGE_BYTES, pages) : aligned_alloc(HEADER_BYTES, whole);
     if (block != NULL && is_huge) { /* Where the system has none, small pages do. */
         (void)madvise(block, pages, MADV_HUGEPAGE);
     }
     if (block != NULL) {
-        *block = (struct block){.bytes = is_huge ? pages - HEADER_BYTES : bytes, .size = size};
+        *block = (struct block){
+            .bytes = is_huge ? pages - HEADER_BYTES : bytes, .size = size, .start = block};
     }
     return block;
 }
@@ -197,7 +217,7 @@ static void *take(struct OrtAllocator *allocator, size_t wanted)
     }
     if (!may_use(block == NULL ? bytes : block->bytes)) {
         if (block != NULL && !keep(block)) {
-            free(block);
+            free(block->start);
         }
         return deny(bytes);
     }
@@ -227,7 +247,7 @@ static void give(struct OrtAllocator *allocator, void *data)
     count(-(int64_t)block->bytes);
     (void)atomic_fetch_sub_explicit(&used_bytes, block->bytes, memory_order_relaxed);
     if (block->size == SIZES || !keep(block)) {
-        free(block);
+        free(block->start);
     }
 }
 
@@ -299,7 +319,7 @@ void ort_memory_trim(void)
     for (uint32_t i = 0; i < SIZES; i++) {
         while (stale[i] != NULL) {
             struct block *next = stale[i]->next;
-            free(stale[i]);
+            free(stale[i]->start);
             stale[i] = next;
         }
     }

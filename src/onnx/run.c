@@ -62,10 +62,11 @@ static bool start_output(struct onnx_task *task)
 static void run_whole(struct onnx_job *job, uint32_t index)
 {
     struct onnx_task *task = &job->tasks[index];
-    struct onnx_call call = {.gathered_bytes = 0};
+    struct onnx_call call;
     struct weft_error error = {.status = WEFT_OK};
     const bool has_rows = atomic_load(&job->model->has_rows);
     bool rows_match = true;
+    onnx_call_begin(job, &call);
     enum weft_status status = onnx_call_take_whole(job, index, &call, &error);
     if (status == WEFT_OK) {
         status = onnx_call_run(job, &call, has_rows ? job->rows[index] : 1, &error);
@@ -142,9 +143,10 @@ static bool deal(
 /* Run rows @range of @group. False if tasks must run alone instead. */
 static bool run_rows(struct onnx_job *job, const struct onnx_group *group, const uint64_t range[2])
 {
-    struct onnx_call call = {.gathered_bytes = 0};
+    struct onnx_call call;
     struct weft_error error = {.status = WEFT_OK};
     bool is_dealt = true;
+    onnx_call_begin(job, &call);
     enum weft_status status = onnx_call_take_rows(job, group, range, &call, &error);
     if (status == WEFT_OK) {
         status = onnx_call_run(job, &call, range[1] - range[0], &error);

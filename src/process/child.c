@@ -137,6 +137,7 @@ static bool go_ahead(
     batch->in.batch.batch += AHEAD_ONE;
     batch->in.batch.task = next;
     batch->in.batch.items = 0;
+    batch->in.tasks = memory_zeroed(done->output_count, sizeof(*batch->in.tasks));
     batch->in.batch.tasks = batch->in.tasks;
     batch->in.bundles = memory_zeroed(done->output_count, sizeof(*batch->in.bundles));
     batch->in.inputs = memory_zeroed(done->output_count, sizeof(*batch->in.inputs));
@@ -381,7 +382,6 @@ static enum engine_fetched fetch_one(void *context, enum engine_fetch how)
     if (near_wanted == 0) {
         (void)near_stay(0); /* Not after the run, which may be long. */
     }
-    batch->in.batch.tasks = batch->in.tasks;
     (void)pthread_mutex_lock(&child->lock);
     launch(child, batch);
     (void)pthread_mutex_unlock(&child->lock);

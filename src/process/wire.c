@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "base/memory.h"
 #include "engine/lender.h"
 #include "engine/segment.h"
 #include "engine/tensor_wire.h"
@@ -306,10 +307,12 @@ bool process_take_batch(
         .ahead = order.ahead,
         .from = order.from,
         .file = order.file,
-        .bundles = calloc((size_t)head.input_count + 1, sizeof(struct bundle *)),
-        .inputs = calloc((size_t)head.input_count + 1, sizeof(struct engine_input)),
+        .bundles = memory_reserved_zeroed((size_t)head.input_count + 1, sizeof(struct bundle *)),
+        .tasks = memory_reserved_zeroed(head.task_count, sizeof(struct engine_task)),
+        .inputs = memory_reserved_zeroed((size_t)head.input_count + 1, sizeof(struct engine_input)),
     };
-    bool is_good = batch_out->bundles != NULL && batch_out->inputs != NULL;
+    bool is_good =
+        batch_out->bundles != NULL && batch_out->tasks != NULL && batch_out->inputs != NULL;
     for (uint32_t i = 0; i < head.task_count && is_good; i++) {
         struct wire_task task;
         reader_take(&reading.reader, &task, sizeof(task));
@@ -331,7 +334,7 @@ bool process_take_batch(
             batch_out->bundle_count++;
         }
     }
-    batch_out->batch.tasks = batch_out->tasks; /* Moves with the struct: set again by the user. */
+    batch_out->batch.tasks = batch_out->tasks;
     if (!is_good || reading.reader.is_bad) {
         process_batch_free(batch_out);
         return false;
@@ -345,8 +348,10 @@ void process_batch_free(struct process_batch_in *batch)
         bundle_destroy(batch->bundles[i]);
     }
     free(batch->bundles);
+    free(batch->tasks);
     free(batch->inputs);
     batch->bundles = NULL;
+    batch->tasks = NULL;
     batch->inputs = NULL;
     batch->bundle_count = 0;
 }

@@ -116,8 +116,8 @@ struct process_batch_in {
     uint32_t from;
     struct artifact_file file;
     uint32_t bundle_count;
-    struct bundle **bundles; /* Its inputs; owned. */
-    struct engine_task tasks[BATCH_TASKS_MAX];
+    struct bundle **bundles; /* Its inputs; owned, like what follows. */
+    struct engine_task *tasks;
     struct engine_input *inputs;
 };
 

@@ -69,10 +69,11 @@ static enum http_got find_end(
     const char *bytes, size_t count, size_t *scanned, size_t *end_out, struct http_fault *fault_out)
 {
     for (size_t i = *scanned; i < count; i++) {
-        const unsigned char c = (unsigned char)bytes[i];
-        if (c != '\n') {
-            continue;
+        const char *line_end = memchr(bytes + i, '\n', count - i);
+        if (line_end == NULL) {
+            break;
         }
+        i = (size_t)(line_end - bytes);
         if (i == 0 || bytes[i - 1] != '\r') {
             return bad(fault_out, 400, "a line of the head ends without CR");
         }
@@ -328,6 +329,13 @@ static size_t leading_lines(const char *bytes, size_t count)
     return at;
 }
 
+/* A head of @bytes, of which nothing else is known. */
+static void start_head(struct http_head *head, size_t bytes)
+{
+    memset(head, 0, offsetof(struct http_head, headers));
+    head->bytes = bytes;
+}
+
 enum http_got http_head_read(
     const char *bytes, size_t count, size_t *scanned, struct http_head *head_out,
     struct http_fault *fault_out)
@@ -345,7 +353,7 @@ enum http_got http_head_read(
     if (got != HTTP_DONE) {
         return got;
     }
-    *head_out = (struct http_head){.bytes = skipped + end};
+    start_head(head_out, skipped + end);
     struct http_span rest = {bytes + skipped, end};
     got = read_request_line(take_line(&rest), head_out, fault_out);
     if (got == HTTP_DONE) {
@@ -366,7 +374,7 @@ enum http_got http_reply_read(
     if (got != HTTP_DONE) {
         return got;
     }
-    *head_out = (struct http_head){.bytes = end};
+    start_head(head_out, end);
     struct http_span rest = {bytes, end};
     got = read_status_line(take_line(&rest), head_out, fault_out);
     return got == HTTP_DONE ? read_headers(rest, head_out, fault_out) : got;

@@ -37,14 +37,14 @@ struct http_head {
     struct http_span target;
     uint32_t status; /* Replies. */
     uint32_t minor;  /* Of the version: 0 or 1. */
-    uint32_t header_count;
-    struct http_header headers[HTTP_HEADERS_MAX];
     bool keep_alive;
     bool is_chunked;
     bool expects_continue;
     bool has_length;
     uint64_t length;
     size_t bytes; /* Of the head itself, with the empty line. */
+    uint32_t header_count;
+    struct http_header headers[HTTP_HEADERS_MAX]; /* The others are not set. */
 };
 
 enum http_got { HTTP_MORE, HTTP_DONE, HTTP_BAD };

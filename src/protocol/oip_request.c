@@ -459,6 +459,11 @@ static enum weft_status read_object(struct reading *reading)
                              : status;
 }
 
+void oip_request_init(struct oip_request *request)
+{
+    memset(request, 0, offsetof(struct oip_request, outputs));
+}
+
 enum weft_status oip_request_read(
     const char *json, size_t length, const struct workflow *workflow,
     const struct oip_bounds *bounds, struct oip_request *request_out, struct weft_error *error)
@@ -472,7 +477,9 @@ enum weft_status oip_request_read(
     if (status != WEFT_OK) { /* It is JSON if a number is too large; but not for a double. */
         return error_set(error, status == WEFT_LIMIT ? WEFT_INVALID : status, "%s", cause);
     }
-    struct oip_request request = {.bundle = bundle_create()};
+    struct oip_request request;
+    oip_request_init(&request);
+    request.bundle = bundle_create();
     struct reading reading = {
         .workflow = workflow,
         .tree = &tree,
@@ -487,7 +494,9 @@ enum weft_status oip_request_read(
         oip_request_deinit(&request);
         return status;
     }
-    *request_out = request;
+    memcpy(request_out, &request, offsetof(struct oip_request, outputs));
+    memcpy(request_out->outputs, request.outputs, request.output_count * sizeof(*request.outputs));
+    memcpy(request_out->binary, request.binary, request.binary_count * sizeof(*request.binary));
     return WEFT_OK;
 }
 

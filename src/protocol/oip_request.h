@@ -27,16 +27,19 @@ struct oip_output {
 struct oip_request {
     char id[OIP_ID_BYTES_MAX]; /* "": none. */
     struct bundle *bundle;     /* Owned. NULL once it is passed on. */
-    uint32_t output_count;
-    struct oip_output outputs[OIP_OUTPUTS_MAX];
-    bool is_binary;     /* What is not asked for by name. */
-    int64_t timeout_ns; /* 0: none. */
+    bool is_binary;            /* What is not asked for by name. */
+    int64_t timeout_ns;        /* 0: none. */
     uint32_t priority;
     bool says_items; /* The items of the bundle are as the client says; otherwise 1. */
+    uint32_t output_count;
     uint32_t binary_count;
+    uint64_t binary_bytes; /* In all. */
+    struct oip_output outputs[OIP_OUTPUTS_MAX];
     uint32_t binary[BUNDLE_TENSORS_MAX]; /* Tensors whose bytes follow the JSON, in this order. */
-    uint64_t binary_bytes;               /* In all. */
 };
+
+/* An empty one, in the caller's memory; its lists are long, and not set. */
+void oip_request_init(struct oip_request *request);
 
 /* What a request may take. */
 struct oip_bounds {

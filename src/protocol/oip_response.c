@@ -266,11 +266,19 @@ static enum weft_status write_everything(
     return WEFT_OK;
 }
 
+void oip_response_init(struct oip_response *response)
+{
+    response->json = NULL;
+    response->length = 0;
+    response->part_count = 0;
+}
+
 enum weft_status oip_response_write(
     const struct oip_answer *answer, struct oip_response *response_out, struct weft_error *error)
 {
     struct buffer json = {.length = 0};
-    struct oip_response response = {.part_count = 0};
+    struct oip_response response;
+    oip_response_init(&response);
     const bool pretended = is_pretended(answer);
     enum weft_status status = WEFT_OK;
     bool is_good = buffer_put(&json, "{\"model_name\":") &&
@@ -297,9 +305,10 @@ enum weft_status oip_response_write(
         free(json.bytes);
         return status;
     }
-    response.json = json.bytes;
-    response.length = json.length;
-    *response_out = response;
+    response_out->json = json.bytes;
+    response_out->length = json.length;
+    response_out->part_count = response.part_count;
+    memcpy(response_out->parts, response.parts, response.part_count * sizeof(*response.parts));
     return WEFT_OK;
 }
 

@@ -15,6 +15,9 @@ struct oip_response {
     const struct weft_tensor *parts[OIP_OUTPUTS_MAX];
 };
 
+/* An empty one, in the caller's memory; its parts are not set. */
+void oip_response_init(struct oip_response *response);
+
 /* What is answered with. */
 struct oip_answer {
     const struct workflow *workflow;

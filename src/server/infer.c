@@ -210,7 +210,7 @@ static void answer_well(struct infer *infer)
 {
     uint64_t made_bytes = 0;
     infer_move(&infer->state, INFER_WRITING);
-    infer->bundles = calloc(infer->output_count + 1, sizeof(void *));
+    infer->bundles = malloc(((size_t)infer->output_count + 1) * sizeof(*infer->bundles));
     if (infer->bundles == NULL) {
         refuse(infer, 503, "no memory for the answer", "Retry-After: 1\r\n");
         infer_release(infer);
@@ -311,7 +311,7 @@ static void keep_outputs(struct infer *infer, const struct runtime_answer *answe
     if (count == 0) {
         return;
     }
-    infer->outputs = calloc(count, sizeof(*infer->outputs));
+    infer->outputs = malloc(count * sizeof(*infer->outputs));
     if (infer->outputs == NULL) {
         infer->status = error_set(&infer->error, WEFT_BUSY, "no memory for the answer");
         for (size_t i = 0; i < count; i++) {
@@ -447,7 +447,10 @@ static struct infer *create(
     if (infer == NULL) {
         return NULL;
     }
-    *infer = (struct infer){.state = INFER_RECEIVING};
+    memset(infer, 0, offsetof(struct infer, request));
+    oip_request_init(&infer->request);
+    oip_response_init(&infer->response);
+    infer->state = INFER_RECEIVING;
     infer->server = server;
     infer->runtime = server->runtime;
     infer->exchange = exchange;

@@ -55,7 +55,6 @@ struct infer {
     uint64_t binary_at;
 
     /* Running. */
-    struct oip_request request;
     int64_t deadline_ns;     /* After it came; 0: none. */
     struct request_key key;  /* All zero: none. */
     bool is_retry;           /* With a key: the client has asked before. */
@@ -75,6 +74,9 @@ struct infer {
     uint32_t output_count;
     struct handle *outputs;
     const struct bundle **bundles;
+
+    /* They are long, and not zero at first. */
+    struct oip_request request;
     struct oip_response response;
 };
 

@@ -238,7 +238,9 @@ static bool prepare(
     const struct http_head *head)
 {
     struct http_fault fault;
-    *routed = (struct routed){.server = server, .exchange = exchange, .head = head};
+    routed->server = server; /* The path is long, and is not needed until it has been read. */
+    routed->exchange = exchange;
+    routed->head = head;
     if (is_asterisk(head)) {
         const struct http_response response = {
             .status = 204, .extra = "Allow: GET, HEAD, POST, OPTIONS\r\n"};

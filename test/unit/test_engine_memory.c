@@ -1,6 +1,6 @@
 /*
- * Engines that have no memory for a batch, or for what is to be said of it. calloc() and realloc()
- * are replaced by ones that fail on demand: see --wrap in test/CMakeLists.txt.
+ * Engines that have no memory for a batch, or for what is to be said of it. malloc(), calloc() and
+ * realloc() are replaced by ones that fail on demand: see --wrap in test/CMakeLists.txt.
  *
  * Covers: src/engine/engine.c src/process/process.c src/process/batch.c src/onnx/local.c
  */
@@ -24,28 +24,43 @@ enum { NOTHING, INVERT };
 
 /* Of the thread that tests, because engines have threads of their own. */
 static _Thread_local bool is_limited;
-static _Thread_local uint32_t callocs_left;
+static _Thread_local uint32_t blocks_left;
 static _Thread_local uint32_t reallocs_left;
 
 /* Under the names that the linker gives to what it has replaced. */
+void *__real_malloc(size_t bytes);
+void *__wrap_malloc(size_t bytes);
 void *__real_calloc(size_t count, size_t size);
 void *__wrap_calloc(size_t count, size_t size);
 void *__real_realloc(void *memory, size_t bytes);
 void *__wrap_realloc(void *memory, size_t bytes);
 
-void *__wrap_calloc(size_t count, size_t size)
+/* Whether a new block is to be refused. Compilers make one of these calls of another. */
+static bool is_refused(void)
 {
-    if (is_limited && callocs_left-- == 0) {
-        callocs_left = 0;
-        return NULL;
+    if (is_limited && blocks_left-- == 0) {
+        blocks_left = 0;
+        return true;
     }
-    return __real_calloc(count, size);
+    return false;
 }
 
-/* Of no memory it is what compilers may make malloc() of: not counted. */
+void *__wrap_malloc(size_t bytes)
+{
+    return is_refused() ? NULL : __real_malloc(bytes);
+}
+
+void *__wrap_calloc(size_t count, size_t size)
+{
+    return is_refused() ? NULL : __real_calloc(count, size);
+}
+
 void *__wrap_realloc(void *memory, size_t bytes)
 {
-    if (is_limited && memory != NULL && reallocs_left-- == 0) {
+    if (memory == NULL) {
+        return is_refused() ? NULL : __real_realloc(NULL, bytes);
+    }
+    if (is_limited && reallocs_left-- == 0) {
         reallocs_left = 0;
         return NULL;
     }
@@ -53,10 +68,10 @@ void *__wrap_realloc(void *memory, size_t bytes)
 }
 
 /* From now on so many calls succeed, and none after them. */
-static void limit(uint32_t callocs, uint32_t reallocs)
+static void limit(uint32_t blocks, uint32_t reallocs)
 {
     is_limited = true;
-    callocs_left = callocs;
+    blocks_left = blocks;
     reallocs_left = reallocs;
 }
 
@@ -177,7 +192,7 @@ static void launch_with_more_and_more(uint32_t blocks)
     const uint32_t said_before = world.said_count;
     uint32_t refusals = 0;
     for (;;) {
-        limit(/* callocs */ refusals, /* reallocs */ UINT32_MAX);
+        limit(/* blocks */ refusals, /* reallocs */ UINT32_MAX);
         const enum weft_status status = launch(refusals, NOTHING, input);
         unlimit();
         if (status == WEFT_OK) {
@@ -209,7 +224,7 @@ static void an_engine_of_processes_refuses_a_batch(ATTR_UNUSED void **state)
 {
     open_process();
     load(NOTHING);
-    launch_with_more_and_more(2); /* Its tasks, and their inputs. */
+    launch_with_more_and_more(3); /* It, its tasks, and their inputs. */
     close_process();
 }
 
@@ -218,7 +233,7 @@ static void a_batch_that_cannot_be_sent_fails(ATTR_UNUSED void **state)
     struct bundle *input = picture(32768);
     open_process();
     load(NOTHING);
-    limit(/* callocs */ UINT32_MAX, /* reallocs */ 0);
+    limit(/* blocks */ UINT32_MAX, /* reallocs */ 0);
     assert_int_equal(launch(1, NOTHING, input), WEFT_OK);
     unlimit();
     const struct said *said = settle();
@@ -236,7 +251,7 @@ static void outputs_that_cannot_be_taken_fail_their_batch(ATTR_UNUSED void **sta
     open_process();
     load(NOTHING);
     assert_int_equal(launch(1, NOTHING, input), WEFT_OK);
-    limit(/* callocs */ 0, /* reallocs */ UINT32_MAX);
+    limit(/* blocks */ 0, /* reallocs */ UINT32_MAX);
     const struct said *said = settle();
     unlimit();
     assert_int_equal(said->done.status, WEFT_NO_MEMORY);
@@ -253,7 +268,7 @@ static void telling_takes_no_memory(ATTR_UNUSED void **state)
     open_process();
     load(INVERT);
     assert_int_equal(launch(1, INVERT, input), WEFT_OK);
-    limit(/* callocs */ 0, /* reallocs */ UINT32_MAX);
+    limit(/* blocks */ 0, /* reallocs */ UINT32_MAX);
     const struct said *said = settle();
     assert_int_equal(said->done.kind, ENGINE_RAN);
     assert_int_equal(said->done.status, WEFT_INVALID);

@@ -18,6 +18,8 @@ void *__real_malloc(size_t bytes);
 void *__wrap_malloc(size_t bytes);
 void *__real_calloc(size_t count, size_t bytes);
 void *__wrap_calloc(size_t count, size_t bytes);
+void *__real_realloc(void *memory, size_t bytes);
+void *__wrap_realloc(void *memory, size_t bytes);
 void *__real_aligned_alloc(size_t alignment, size_t bytes);
 void *__wrap_aligned_alloc(size_t alignment, size_t bytes);
 
@@ -40,6 +42,11 @@ void *__wrap_malloc(size_t bytes)
 void *__wrap_calloc(size_t count, size_t bytes)
 {
     return fails() ? NULL : __real_calloc(count, bytes);
+}
+
+void *__wrap_realloc(void *memory, size_t bytes)
+{
+    return fails() ? NULL : __real_realloc(memory, bytes);
 }
 
 void *__wrap_aligned_alloc(size_t alignment, size_t bytes)
@@ -153,6 +160,11 @@ static void take_and_return(void *(*take)(size_t count, size_t bytes))
     free(memory);
 }
 
+static void *take_large(size_t count, size_t bytes)
+{
+    return memory_reserved_zeroed(count << 20, bytes);
+}
+
 static void a_reserve_is_used_once_and_filled_again(ATTR_UNUSED void **state)
 {
     memory_keep_reserve();
@@ -164,6 +176,8 @@ static void a_reserve_is_used_once_and_filled_again(ATTR_UNUSED void **state)
     take_and_return(memory_lines);
     assert_true(memory_has_reserve());
     take_and_return(memory_reserved_zeroed);
+    assert_true(memory_has_reserve());
+    take_and_return(take_large);
     failures = 1;
     assert_null(memory_reserved_zeroed(3, 5)); /* Nothing is left to give up. */
     assert_true(memory_has_reserve());
