@@ -500,7 +500,7 @@ static void dispatch(
 {
     const struct weft_plan *plan = input->plan;
     const struct workflow *graph = input->catalogue->workflows[queue->workflow];
-    if (queue->worker == WORKER_NONE || plan->waits[graph->queue_first + queue->task]) {
+    if (queue->worker == WORKER_NONE || plan->shares[graph->queue_first + queue->task]) {
         weft_home_dispatch(input, queue, answer_out);
     } else {
         answer_out->configs[0] = weft_batch(input, queue);

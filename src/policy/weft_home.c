@@ -554,8 +554,7 @@ void weft_home_ran(const struct policy_input *input, const struct ended_facts *e
     struct weft_state *state = input->state;
     const struct weft_plan *plan = input->plan;
     const struct workflow *workflow = input->catalogue->workflows[ended->workflow];
-    const bool waits = plan->waits[workflow->queue_first + ended->task];
-    if (waits) {
+    if (plan->shares[workflow->queue_first + ended->task]) {
         weft_learn_ran(
             &state->learn, workflow->tasks[ended->task].run, planned_ns(input, ended),
             ended->run_ns);

@@ -2,7 +2,9 @@
  * weft_home_plan.h - what weft knows before it runs, and which tasks wait in home queues.
  *
  * Those with shares of a device wait, but where one device has them all and its units cost nothing:
- * its own queue does as much.
+ * its own queue does as much. Where inputs travel for long beside the fastest runs, those of which
+ * that is true are placed on a worker instead, as soon as they are ready: they move less by that,
+ * and no units are held for them meanwhile.
  */
 #ifndef POLICY_WEFT_HOME_PLAN_H
 #define POLICY_WEFT_HOME_PLAN_H
@@ -13,7 +15,8 @@ struct weft_plan {
     const int64_t *path_ns;     /* By workflow: its critical path on the fastest devices. */
     const int64_t *ranks_ns;    /* By queue: the longest way from its tasks on, likewise. */
     const struct esg_plan *esg; /* What esg would know. */
-    const bool *waits;          /* By queue: whether its tasks wait at their home. */
+    const bool *shares;         /* By queue: whether its tasks have configs as with esg, */
+    const bool *waits;          /* and wait at their home. */
     const uint32_t *parts;      /* By kind of device: the most units that haste may take. */
     bool is_short;              /* Models may have to leave memory. */
 };

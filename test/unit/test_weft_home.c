@@ -93,6 +93,26 @@ static void one_device_that_costs_nothing_needs_no_home_queue(void **state)
     assert_true(policy_waits(&cluster.seat, 0));
 }
 
+/* Where ways are long on average, tasks are placed whose own inputs travel for long. */
+static void tasks_whose_inputs_travel_for_long_are_placed(void **state)
+{
+    (void)state;
+    cluster.graph->edges[0].bytes = 7 * MS; /* An eighth of the second run, not of both. */
+    cluster_seat(&cluster, "weft");
+    assert_true(policy_waits(&cluster.seat, 1));
+    cluster.graph->edges[0].bytes = 9 * MS;
+    cluster_seat(&cluster, "weft");
+    assert_true(policy_waits(&cluster.seat, 0));
+    assert_false(policy_waits(&cluster.seat, 1));
+    struct queue_facts queue = home_queue(&cluster, 1, 1, 0, 900);
+    queue.worker = 2;
+    queue.gpu_free = 7;
+    queue.cpu_free = 16;
+    assert_int_equal(home_ask(&cluster, &queue).configs[0].gpu, 1); /* As with esg. */
+    cluster_seat(&cluster, "weft:gather=0");
+    assert_int_equal(home_ask(&cluster, &queue).configs[0].gpu, 0);
+}
+
 /* Two units end first among those that a batch may have; all seven would end sooner still. */
 static void units_that_cost_nothing_are_used_while_they_are_idle(void **state)
 {
@@ -794,6 +814,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(tasks_with_shares_wait, setup, teardown),
         cmocka_unit_test_setup_teardown(
             one_device_that_costs_nothing_needs_no_home_queue, setup, teardown),
+        cmocka_unit_test_setup_teardown(
+            tasks_whose_inputs_travel_for_long_are_placed, setup, teardown),
         cmocka_unit_test_setup_teardown(
             units_that_cost_nothing_are_used_while_they_are_idle, setup, teardown),
         cmocka_unit_test_setup_teardown(
