@@ -9,9 +9,9 @@ import yaml
 GENERATOR = pathlib.Path(__file__).resolve().parent.parent / "scenarios/combined/generate.py"
 
 
-def make(folder, seed):
-    """Write the workloads of @seed into @folder."""
-    subprocess.run([sys.executable, "-B", GENERATOR, folder, str(seed)], check=True)
+def make(folder, seed, *which):
+    """Write the workloads of @seed into @folder, or others by a word of the generator."""
+    subprocess.run([sys.executable, "-B", GENERATOR, folder, str(seed), *which], check=True)
 
 
 def at_share(path, share):

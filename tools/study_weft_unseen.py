@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """Look for compositions that are better than weft, on workloads on which nothing was chosen.
 
-usage: study_weft_unseen.py [GENERATOR_SEED...]
+usage: study_weft_unseen.py [narrow] [GENERATOR_SEED...]
 
 Workloads are those of scenarios/combined/generate.py, of seeds 11 and 12 unless told otherwise, at
-0.2, 0.6 and 1 times the rates that they name. All compositions of a placement, a dispatch, an
-order and a cache policy, and all policies alone, run once; the best of them then run beside
-`weft` on other seeds. Prints Markdown: the deadlines met in per cent by `weft` and by the best
-of the others, with the difference and half of its 95 % interval, paired by seed, and then mean
-latencies in ms, which tell where all are in time.
+0.2, 0.6 and 1 times the rates that they name; `narrow` takes those with narrow links instead. All
+compositions of a placement, a dispatch, an order and a cache policy, and all policies alone, run
+once; the best of them then run beside `weft` on other seeds. Prints Markdown: the deadlines met in
+per cent by `weft` and by the best of the others, with the difference and half of its 95 % interval,
+paired by seed, and then mean latencies in ms, which tell where all are in time.
 
 Settings, in the environment: those of tools/kept.py; FIRST, the seed of the first round (401), and
 JOBS of it (300); SEEDS (501..508) and JOBS_MORE (1000) of the second; SHORT, a file in which
@@ -123,9 +123,10 @@ def main():
         known = json.loads(pathlib.Path(SHORT).read_text(encoding="utf-8"))
     print("| | `weft` | the best of the others | difference | latency |\n|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as name:
-        for number in sys.argv[1:] or ("11", "12"):
+        which = [word for word in sys.argv[1:] if word == "narrow"]
+        for number in sys.argv[1 + len(which) :] or ("11", "12"):
             folder = pathlib.Path(name) / number
-            combined.make(folder, number)
+            combined.make(folder, number, *which)
             for path in sorted(folder.glob("*.yaml")):
                 text = path.read_text(encoding="utf-8")
                 named = float(re.search(r"rate: ([0-9.]+)/s", text).group(1))

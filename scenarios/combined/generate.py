@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Write workloads with several problems at once: memory, links, deadlines, and what goes wrong.
 
-usage: generate.py FOLDER [SEED]
+usage: generate.py FOLDER [SEED [narrow]]
 
 Workflows, models, sizes and deadlines are drawn from the seed; 1 unless told otherwise. A workload
 has two or three problems, and some have bursts, wrong profiles, two kinds of devices or a slow
 worker on top. Times are by the formula of the workloads of esg, with other parameters. Rates
 are chosen with `weft compare --rates`; the one that is written is about half of what the
-devices could do if nothing but them were short.
+devices could do if nothing but them were short. `narrow` writes others, whose inputs travel for about as
+long as tasks run.
 """
 
 import json
@@ -31,6 +32,12 @@ WORKLOADS = {
     "whole": {"memory": 0.35, "link": "2Gb/s", "batches": False, "factor": 5, "mixed": True},
     "whole-bursts": {"memory": 0.5, "batches": False, "factor": 6, "cv": 4, "slow": True},
     "racks": {"racks": True, "memory": 0.6, "batches": True, "factor": 1.4, "slow": True},
+}
+
+NARROW = {
+    "narrow": {"link": "0.5Gb/s", "batches": True, "factor": 1.6},
+    "narrow-memory": {"link": "0.5Gb/s", "memory": 0.4, "batches": True, "factor": 1.8},
+    "rack-bursts": {"racks": True, "memory": 0.4, "batches": True, "factor": 1.6, "cv": 4},
 }
 
 
@@ -170,7 +177,8 @@ def main():
     folder = pathlib.Path(sys.argv[1])
     seed = int(sys.argv[2]) if len(sys.argv) > 2 else 1
     folder.mkdir(exist_ok=True)
-    for name, wants in WORKLOADS.items():
+    workloads = NARROW if sys.argv[3:] == ["narrow"] else WORKLOADS
+    for name, wants in workloads.items():
         write_workload(folder, name, wants, random.Random(f"{seed} {name}"))
 
 
