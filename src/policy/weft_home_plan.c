@@ -2,7 +2,6 @@
 
 #include "base/arena.h"
 #include "base/numbers.h"
-#include "policy/fit.h"
 #include "policy/weft_batch.h"
 #include "policy/weft_home.h"
 #include "policy/weft_options.h"
@@ -94,27 +93,25 @@ static bool is_long(const struct way *way)
 }
 
 static struct way way_of(
-    const struct plan_input *input, const struct workflow *workflow, uint32_t task)
+    const struct plan_input *input, const struct esg_plan *esg, const struct workflow *workflow,
+    uint32_t task)
 {
-    const struct fleet *fleet = input->fleet;
+    const int64_t run_ns = profile_fastest_ns(
+        input->profile, workflow->tasks[task].run, /* items */ 1, input->fleet->device_count);
     return (struct way){
-        .travel_ns =
-            fleet_transfer_ns(fleet, 0, fleet->node_count - 1, fit_bytes_per_item(workflow, task)),
-        .run_ns = min_i64(
-            profile_fastest_ns(
-                input->profile, workflow->tasks[task].run, /* items */ 1, fleet->device_count),
-            DURATION_NS_MAX),
+        .travel_ns = esg->queues[workflow->queue_first + task].transfer_ns,
+        .run_ns = min_i64(run_ns, DURATION_NS_MAX),
     };
 }
 
 /* Whether ways are long on average of all tasks. */
-static bool are_long(const struct plan_input *input)
+static bool are_long(const struct plan_input *input, const struct esg_plan *esg)
 {
     struct way all = {0};
     for (uint32_t i = 0; i < input->catalogue->workflow_count; i++) {
         const struct workflow *workflow = input->catalogue->workflows[i];
         for (uint32_t task = 0; task < workflow->task_count; task++) {
-            const struct way way = way_of(input, workflow, task);
+            const struct way way = way_of(input, esg, workflow, task);
             all.travel_ns = min_i64(all.travel_ns + way.travel_ns, DURATION_NS_MAX);
             all.run_ns = min_i64(all.run_ns + way.run_ns, DURATION_NS_MAX);
         }
@@ -125,24 +122,25 @@ static bool are_long(const struct plan_input *input)
 void weft_home_plan(struct arena *arena, const struct plan_input *input, struct weft_plan *plan_out)
 {
     const struct catalogue *catalogue = input->catalogue;
+    struct plan_input asked = *input;
+    asked.options = options_of_esg(input->options);
+    const struct esg_plan *esg = esg_plan(arena, &asked);
     const bool are_gathered = gathers(input);
-    const bool are_far = are_long(input);
+    const bool are_far = are_long(input, esg);
     bool *shares = arena_alloc(arena, catalogue->queue_count * sizeof(*shares));
     bool *waits = arena_alloc(arena, catalogue->queue_count * sizeof(*waits));
     for (uint32_t i = 0; i < catalogue->workflow_count; i++) {
         const struct workflow *workflow = catalogue->workflows[i];
         for (uint32_t task = 0; task < workflow->task_count; task++) {
             const uint32_t number = workflow->queue_first + task;
-            const struct way way = way_of(input, workflow, task);
+            const struct way way = way_of(input, esg, workflow, task);
             shares[number] =
                 are_gathered && has_shares(input->fleet, input->profile, workflow->tasks[task].run);
             waits[number] = shares[number] && !(are_far && is_long(&way));
         }
     }
-    struct plan_input asked = *input;
-    asked.options = options_of_esg(input->options);
     plan_out->shares = shares;
     plan_out->waits = waits;
     plan_out->parts = find_parts(arena, input);
-    plan_out->esg = esg_plan(arena, &asked);
+    plan_out->esg = esg;
 }
