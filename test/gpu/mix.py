@@ -23,7 +23,7 @@ sys.path[:0] = [HERE]
 
 import serve  # noqa: E402
 from mix_models import (  # noqa: E402
-    COMPOSED, MODELS, POLICIES, RATES, WORKERS, WORKFLOWS, capacity, run_ms,
+    COMPOSED, MODELS, POLICIES, RATES, WORKERS, WORKFLOWS, capacity, learner, run_ms,
 )  # fmt: skip
 from serve import folder_of, load, say  # noqa: E402
 
@@ -155,6 +155,7 @@ def measure(folder, policy, rates, kinds, results, profile):
             results.append({"policy": policy, "rate": rate, "lines": lines, "needed": needed,
                             "hits": hits, "loads": loads, "copies": there,
                             "busy": took})  # fmt: skip
+            keep("mix.json", json.dumps({"seconds": SECONDS, "seed": SEED, "results": results}))
     if trace:
         subprocess.run(["gzip", "-9", trace], check=True)
         shutil.copy(f"{trace}.gz", f"{os.environ.get('OUT', '.')}/mix-{policy}.jsonl.gz")
@@ -179,11 +180,11 @@ def main():
         name: round(run_ms(profile, name), 3) for name in MODELS})  # fmt: skip
     kinds = [f"{name}:{folder}-{name}:{flow['rows']}:1" for name, flow in WORKFLOWS.items()]
     results = []
-    for policy in os.environ.get("POLICIES", POLICIES).split(" "):
+    policies = os.environ.get("POLICIES", POLICIES).split(" ")
+    for policy in policies:
         with serve.Case(policy):
             measure(folder, policy, rates, kinds, results, profile)
-        keep("mix.json", json.dumps({"seconds": SECONDS, "seed": SEED, "results": results}))
-        if policy == "compass":
+        if policy == learner(policies):
             with open(path, encoding="utf-8") as file:
                 keep("mix.profile.json", file.read())  # With the hand-offs that were learnt.
     return 1 if serve.failed else 0

@@ -40,6 +40,11 @@ WORKFLOWS = {
 }  # fmt: skip
 
 
+def learner(policies):
+    """The one of @policies under which hand-offs are learnt, for the predictions of all."""
+    return "compass" if "compass" in policies else policies[0]
+
+
 def run_ms(profile, model, rows=None):
     """What a run of @model takes on all that a worker has."""
     [(_, device)] = profile["models"][model]["devices"].items()

@@ -4,10 +4,10 @@
 usage: mix_predicted.py WEFT FOLDER
 
 FOLDER has mix.profile.json and mix.json, as mix.py leaves them. The simulator gets the profile that
-was measured, with the hand-offs that were learnt while `compass` served, the same arrivals, and the
-same policies. What sockets and the function between models take is not in the profile: it is
-measured as the difference between requests one at a time and what the simulator says of these, and
-added to each prediction.
+was measured, with the hand-offs that were learnt while `compass` served, or the first policy if
+that did not, the same arrivals, and the same policies. What sockets and the function between models
+take is not in the profile: it is measured as the difference between requests one at a time and what
+the simulator says of these, and added to each prediction.
 
 Which workers have a model when the requests come that are counted is a matter of chance: of how
 requests met while everything was loaded. So each run is simulated after many different beginnings,
@@ -29,7 +29,7 @@ import tempfile
 
 sys.path[:0] = [os.path.dirname(os.path.abspath(__file__))]
 
-from mix_models import COMPOSED, WORKERS, WORKFLOWS, run_ms  # noqa: E402
+from mix_models import COMPOSED, WORKERS, WORKFLOWS, learner, run_ms  # noqa: E402
 
 MEMORY = 14 * WORKERS  # GB.
 WARMUP_S = 1  # Of gpu_http.
@@ -169,13 +169,14 @@ def figures(line):
 
 
 def overheads(weft, profile, measured):
-    """What is not in the profile, by workflow, in ms: from requests of compass, one at a time."""
+    """What is not in the profile, by workflow, in ms: from requests one at a time."""
     found = {}
+    policy = learner([result["policy"] for result in measured["results"]])
     for result in measured["results"]:
-        if result["policy"] == "compass" and "workflow" in result:
+        if result["policy"] == policy and "workflow" in result:
             name = result["workflow"]
             times = [(1 + i / 10, name) for i in range(60)]
-            alone = simulate(weft, profile, "compass", times, uncounted=0.5)
+            alone = simulate(weft, profile, policy, times, uncounted=0.5)
             found[name] = figures(result["line"])[3] - alone["latency_ms"]["p50"]
     return found
 
