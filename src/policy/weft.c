@@ -48,6 +48,7 @@
 #include "policy/weft_ahead.h"
 #include "policy/weft_batch.h"
 #include "policy/weft_copy.h"
+#include "policy/weft_ended.h"
 #include "policy/weft_fade.h"
 #include "policy/weft_give_up.h"
 #include "policy/weft_home.h"
@@ -533,8 +534,8 @@ const struct policy policy_weft = {
     .queued = queued,
     .order = order,
     .dispatch = dispatch,
-    .ended = weft_home_ended,
-    .ran = weft_home_ran,
+    .ended = weft_ended_home,
+    .ran = weft_ended_here,
     .steal = steal,
     .victim = compass_victim,
     .prefetch = compass_prefetch,
