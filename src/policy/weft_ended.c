@@ -7,12 +7,13 @@
 static int64_t planned_ns(const struct policy_input *input, const struct ended_facts *ended)
 {
     const struct fleet *fleet = input->view->fleet;
+    const struct weft_plan *plan = input->plan;
     const uint32_t device = fleet->workers[ended->worker].device;
     const uint32_t model = input->catalogue->workflows[ended->workflow]->tasks[ended->task].run;
     const struct estimate planned =
         profile_run(input->profile, model, device, ended->items, ended->config);
     return configs_beside_ns(
-        fleet, device, ended->config.gpu, planned.run_ns, planned.interference);
+        fleet, plan->sharers[device], ended->config.gpu, planned.run_ns, planned.interference);
 }
 
 void weft_ended_home(const struct policy_input *input, const struct ended_facts *ended)
