@@ -441,10 +441,8 @@ static struct queue_facts seen_by_profile(
 {
     const int64_t now_ns = input->view->now_ns;
     struct queue_facts facts = *queue;
-    if (model != WEFT_LEARN_ONE) {
-        facts.head_deadline_ns = on_its_clock(queue->head_deadline_ns, now_ns, model);
-        facts.head_arrived_ns = on_its_clock(queue->head_arrived_ns, now_ns, model);
-    }
+    facts.head_deadline_ns = on_its_clock(queue->head_deadline_ns, now_ns, model);
+    facts.head_arrived_ns = on_its_clock(queue->head_arrived_ns, now_ns, model);
     return facts;
 }
 
@@ -487,9 +485,7 @@ static void dispatch_queue(
         .rest = weft_split_rest(input, queue),
     };
     esg_search(&asked, queue, &wish, &found);
-    struct esg_found wished = found;
-    wished.target_ns = found.wish_ns;
-    answer_out->wake_at_ns = esg_warm_wait(&asked, queue, &wished);
+    answer_out->wake_at_ns = esg_warm_wait(&asked, queue, &found);
     if (answer_out->wake_at_ns != 0) {
         return;
     }
@@ -509,6 +505,10 @@ static void dispatch_home(
 {
     const uint32_t run = input->catalogue->workflows[queue->workflow]->tasks[queue->task].run;
     const int64_t model = weft_split_model(input, run);
+    if (model == WEFT_LEARN_ONE) {
+        dispatch_queue(input, queue, model, answer_out);
+        return;
+    }
     const struct queue_facts facts = seen_by_profile(input, queue, model);
     dispatch_queue(input, &facts, model, answer_out);
 }

@@ -133,6 +133,9 @@ static inline int64_t view_slower(const struct view *view, uint32_t worker)
 {
     const struct row_load *load = view_load(view, worker);
     const int64_t parts = load->accepting - ROW_ACCEPTING;
+    if (parts == 0) { /* As of nearly all. */
+        return 0;
+    }
     const int64_t age_ns = min_i64(max_i64(view->now_ns - load->at_ns, 0), VIEW_SLOWNESS_NS);
     const int64_t left = ROW_SLOWNESS_PARTS - age_ns / (VIEW_SLOWNESS_NS / ROW_SLOWNESS_PARTS);
     return parts * left;
