@@ -471,13 +471,16 @@ static uint32_t place_task(const struct policy_input *input, const struct task_f
     return best;
 }
 
-/* Whose queue in the rack is longest, by time. It gives what would end sooner at @worker. */
+/*
+ * Whose queue in the rack is longest, by time. It gives what would end sooner at @worker. Where no
+ * task waits at another node, there is nothing to ask for.
+ */
 static uint32_t steal(const struct policy_input *input, uint32_t worker)
 {
     const struct view *view = input->view;
     uint32_t best = WORKER_NONE;
     int64_t best_ns = 0;
-    if (input->options[WEFT_STEAL] == 0 ||
+    if (input->options[WEFT_STEAL] == 0 || !view_may_wait(view) ||
         view_row_free_at_ns(view, worker) > view->now_ns) { /* Work is on its way to it. */
         return WORKER_NONE;
     }

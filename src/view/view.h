@@ -156,6 +156,12 @@ static inline bool view_sees_newest(const struct view *view)
     return board->cut_count == 0 && board->newest_ns <= view->now_ns - board->delay_ns;
 }
 
+/* Whether tasks may wait at a worker of another node. One look tells that none do. */
+static inline bool view_may_wait(const struct view *view)
+{
+    return view->board->waiting_count > 0 || !view_sees_newest(view);
+}
+
 /*
  * The first worker, of those of other nodes, that is free first by its row. WORKER_NONE if
  * that cannot be told at once.
