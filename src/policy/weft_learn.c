@@ -156,6 +156,6 @@ int64_t weft_learnt_config(
 
 int64_t weft_learnt_more_ns(int64_t planned_ns, int64_t of_config, int64_t of_worker)
 {
-    const int64_t one = WEFT_LEARN_ONE * WEFT_LEARN_ONE;
+    const int64_t one = (int64_t)WEFT_LEARN_ONE * WEFT_LEARN_ONE;
     return planned_ns / one * (of_config * of_worker - one);
 }
