@@ -48,6 +48,7 @@
 #include "policy/weft_ahead.h"
 #include "policy/weft_batch.h"
 #include "policy/weft_copy.h"
+#include "policy/weft_ended.h"
 #include "policy/weft_fade.h"
 #include "policy/weft_give_up.h"
 #include "policy/weft_home.h"
@@ -470,13 +471,16 @@ static uint32_t place_task(const struct policy_input *input, const struct task_f
     return best;
 }
 
-/* Whose queue in the rack is longest, by time. It gives what would end sooner at @worker. */
+/*
+ * Whose queue in the rack is longest, by time. It gives what would end sooner at @worker. Where no
+ * task waits at another node, there is nothing to ask for.
+ */
 static uint32_t steal(const struct policy_input *input, uint32_t worker)
 {
     const struct view *view = input->view;
     uint32_t best = WORKER_NONE;
     int64_t best_ns = 0;
-    if (input->options[WEFT_STEAL] == 0 ||
+    if (input->options[WEFT_STEAL] == 0 || !view_may_wait(view) ||
         view_row_free_at_ns(view, worker) > view->now_ns) { /* Work is on its way to it. */
         return WORKER_NONE;
     }
@@ -533,8 +537,8 @@ const struct policy policy_weft = {
     .queued = queued,
     .order = order,
     .dispatch = dispatch,
-    .ended = weft_home_ended,
-    .ran = weft_home_ran,
+    .ended = weft_ended_home,
+    .ran = weft_ended_here,
     .steal = steal,
     .victim = compass_victim,
     .prefetch = compass_prefetch,

@@ -78,6 +78,16 @@ static const uint32_t *find_parts(struct arena *arena, const struct plan_input *
     return parts;
 }
 
+/* By kind of device: its first worker where batches share the processors. */
+static const uint32_t *find_sharers(struct arena *arena, const struct fleet *fleet)
+{
+    uint32_t *sharers = arena_alloc(arena, fleet->device_count * sizeof(*sharers));
+    for (uint32_t device = 0; device < fleet->device_count; device++) {
+        sharers[device] = configs_sharer(fleet, device);
+    }
+    return sharers;
+}
+
 /* For how long the inputs of a task travel, and how long it runs at best. */
 struct way {
     int64_t travel_ns;
@@ -142,5 +152,6 @@ void weft_home_plan(struct arena *arena, const struct plan_input *input, struct 
     plan_out->shares = shares;
     plan_out->waits = waits;
     plan_out->parts = find_parts(arena, input);
+    plan_out->sharers = find_sharers(arena, input->fleet);
     plan_out->esg = esg;
 }

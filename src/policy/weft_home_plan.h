@@ -17,7 +17,8 @@ struct weft_plan {
     const struct esg_plan *esg; /* What esg would know. */
     const bool *shares;         /* By queue: whether its tasks have configs as with esg, */
     const bool *waits;          /* and wait at their home. */
-    const uint32_t *parts;      /* By kind of device: the most units that haste may take. */
+    const uint32_t *parts;      /* By kind of device: the most units that haste may take, */
+    const uint32_t *sharers;    /* and its worker for configs_beside_ns(). */
     bool is_short;              /* Models may have to leave memory. */
 };
 

@@ -90,10 +90,13 @@ void weft_inputs_find(
 {
     inputs_out->ask = ask;
     inputs_out->brought = brought;
+    inputs_out->are_together = true;
     inputs_out->holders = 0;
     inputs_out->are_near = are_near(inputs_out, run_ns);
     for (uint32_t i = 0; i <= ask->queue->look_count; i++) {
         const uint32_t node = weft_inputs_node(inputs_out, i);
+        inputs_out->are_together = inputs_out->are_together && node != NODE_NONE &&
+                                   node == weft_inputs_node(inputs_out, 0);
         inputs_out->holders |= node == NODE_NONE ? UINT64_MAX : node_bit(node);
         if (!inputs_out->are_near) {
             inputs_out->sources[i] = node == NODE_NONE ? (struct weft_source){.node = node}

@@ -37,8 +37,9 @@ struct weft_source {
 struct weft_inputs {
     const struct fit_ask *ask;
     const struct weft_brought *brought;
-    bool are_near;    /* Their ways are so short that they are free. */
-    uint64_t holders; /* A bit for each node that has some, modulo 64. */
+    bool are_near;     /* Their ways are so short that they are free. */
+    bool are_together; /* All are at one node. */
+    uint64_t holders;  /* A bit for each node that has some, modulo 64. */
     struct weft_source sources[QUEUE_LOOKS_MAX + 1]; /* The last stands for all others. */
 };
 
