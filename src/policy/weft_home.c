@@ -368,9 +368,28 @@ static bool place_range(
     return is_worth_waiting;
 }
 
+/* Configs of other kinds of devices that are in time and can start, if there are other kinds. */
+static void place_kinds(
+    const struct ask *ask, const struct esg_found *found, struct dispatch_answer *answer_out)
+{
+    const struct policy_input *input = ask->fit.input;
+    const struct weft_plan *plan = input->plan;
+    const uint32_t count = input->view->fleet->device_count;
+    struct esg_found others;
+    if (count > 1 && found->rule <= ESG_BORROWED &&
+        weft_kinds_find(
+            plan->kinds[ask->number], count, ask->known, ask->fit.queue, found, &others)) {
+        const struct range all = {.count = others.answer.count};
+        const uint32_t waits_for = answer_out->waits_for;
+        (void)place_range(ask, &others, all, answer_out);
+        answer_out->waits_for = waits_for;
+    }
+}
+
 /*
  * The cheapest configs in time that can start. True if one is in time that cannot. Mostly the first
- * can, which is then taken: the others are looked for only if it cannot, or to be shown.
+ * can, which is then taken: the others are looked for only if it cannot, or to be shown, and those
+ * of all kinds of devices only if the queue would wait.
  */
 static bool place(
     const struct ask *ask, const struct esg_found *found, struct dispatch_answer *answer_out)
@@ -382,7 +401,11 @@ static bool place(
     if (answer_out->count > 0 && ask->fit.input->weighed == NULL) {
         return is_worth_waiting;
     }
-    return place_range(ask, found, rest, answer_out) || is_worth_waiting;
+    const bool waits = place_range(ask, found, rest, answer_out) || is_worth_waiting;
+    if (waits && answer_out->count == 0) {
+        place_kinds(ask, found, answer_out);
+    }
+    return waits;
 }
 
 /* @at_ns by a clock that is now the same and that the profile is right by. */

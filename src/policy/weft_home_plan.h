@@ -9,7 +9,7 @@
 #ifndef POLICY_WEFT_HOME_PLAN_H
 #define POLICY_WEFT_HOME_PLAN_H
 
-#include "policy/esg_plan.h"
+#include "policy/weft_kinds.h"
 
 struct weft_plan {
     const int64_t *path_ns;     /* By workflow: its critical path on the fastest devices. */
@@ -17,8 +17,9 @@ struct weft_plan {
     const struct esg_plan *esg; /* What esg would know. */
     const bool *shares;         /* By queue: whether its tasks have configs as with esg, */
     const bool *waits;          /* and wait at their home. */
-    const uint32_t *parts;      /* By kind of device: the most units that haste may take. */
-    bool is_short;              /* Models may have to leave memory. */
+    const struct weft_kind *const *kinds; /* By queue that waits, by kind of device. */
+    const uint32_t *parts; /* By kind of device: the most units that haste may take. */
+    bool is_short;         /* Models may have to leave memory. */
 };
 
 /* Find out which tasks wait, and prepare for them. */

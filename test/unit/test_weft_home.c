@@ -4,7 +4,7 @@
  * Covers: src/policy/weft_home.c src/policy/weft_home_plan.c src/policy/weft_haste.c
  *         src/policy/weft_learn.c src/policy/weft_give_up.c src/policy/weft_copy.c
  *         src/policy/weft_batch.c src/policy/weft_begin.c src/policy/weft_spare.c
- *         src/policy/weft_inputs.c src/policy/paying.c
+ *         src/policy/weft_inputs.c src/policy/weft_kinds.c src/policy/paying.c
  */
 #include "home_fixture.h"
 #include "policy/weft_learn.h"
@@ -190,6 +190,38 @@ static void a_full_worker_with_the_model_is_waited_for(void **state)
     occupy(0, 0, 40);
     cluster_seat(&cluster, "weft:hold=0");
     assert_true(home_ask(&cluster, &queue).count > 0);
+}
+
+/* Worker 3 is of another kind, three times as slow; five configs of the others are cheaper. */
+static void add_slow_kind(void)
+{
+    struct profile *profile = cluster.profile;
+    const struct profile_point point = {.items = 1, .cpu = 1, .gpu = 1, .run_ns = 300 * MS};
+    for (uint32_t model = 0; model < 2; model++) {
+        home_point(&cluster, model, 1, 2, 1, 95);
+        home_point(&cluster, model, 1, 3, 1, 90);
+        assert_int_equal(profile_add_point(profile, model, /* device */ 1, &point), WEFT_OK);
+    }
+    cluster.fleet->workers[3].device = 1;
+}
+
+static void what_would_wait_for_one_kind_of_device_takes_another(void **state)
+{
+    (void)state;
+    add_slow_kind();
+    cluster_seat(&cluster, "weft");
+    const struct queue_facts queue = home_queue(&cluster, 1, 1, 0, 900);
+    assert_int_not_equal(home_ask(&cluster, &queue).workers[0], 3);
+    for (uint32_t worker = 0; worker < 3; worker++) {
+        occupy(worker, 0, 40);
+    }
+    const struct dispatch_answer leaves = home_ask(&cluster, &queue);
+    assert_int_equal(leaves.count, 1);
+    assert_int_equal(leaves.workers[0], 3);
+    const struct queue_facts urgent = home_queue(&cluster, 1, 1, 700, 900);
+    const struct dispatch_answer waits = home_ask(&cluster, &urgent); /* It would be late there. */
+    assert_int_equal(waits.count, 0);
+    assert_int_not_equal(waits.waits_for, 3);
 }
 
 /* The wait counts twice, as others wait too; a load three times, unless there is room for it. */
@@ -827,6 +859,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_wait_may_be_in_vain, setup, teardown),
         cmocka_unit_test_setup_teardown(
             a_full_worker_with_the_model_is_waited_for, setup, teardown),
+        cmocka_unit_test_setup_teardown(
+            what_would_wait_for_one_kind_of_device_takes_another, setup, teardown),
         cmocka_unit_test_setup_teardown(a_load_into_free_memory_costs_nobody, setup, teardown),
         cmocka_unit_test_setup_teardown(a_late_task_takes_what_ends_first, setup, teardown),
         cmocka_unit_test_setup_teardown(what_was_put_off_runs_where_much_is_idle, setup, teardown),
