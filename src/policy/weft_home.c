@@ -332,13 +332,19 @@ static int64_t in_profile_ns(
                                         : (run_ns + late_ns) / ask->model * WEFT_LEARN_ONE - run_ns;
 }
 
-/* Those of @range that are in time, if they can start. True if one is in time that cannot. */
-static bool place_range(
-    const struct ask *ask, const struct esg_found *found, struct range range,
+/* A wait that nothing is worth. */
+#define NO_WAIT_NS INT64_MAX
+
+/*
+ * Those of @range that are in time and end within @limit_ns, if they can start. How soon one would
+ * end, with all that it costs others, that is in time and cannot; NO_WAIT_NS: there is none.
+ */
+static int64_t place_range(
+    const struct ask *ask, const struct esg_found *found, struct range range, int64_t limit_ns,
     struct dispatch_answer *answer_out)
 {
     struct spot spots[SEARCH_PATHS_MAX];
-    bool is_worth_waiting = false;
+    int64_t waits_ns = NO_WAIT_NS;
     find(ask, found, range, spots);
     for (uint32_t i = 0; i < range.count; i++) {
         const struct spot *spot = &spots[i];
@@ -349,7 +355,8 @@ static bool place_range(
             ask, choice, max_i64(spot->delay_ns - ask->known->transfer_ns, 0) + spot->more_ns);
         const bool in_time =
             found->rule == ESG_GIVEN_UP || path->time_ns + late_ns <= found->target_ns;
-        if (spot->worker == WORKER_NONE || !in_time) {
+        const int64_t end_ns = ask->known->configs.weights[path->first].time_ns + spot->score_ns;
+        if (spot->worker == WORKER_NONE || !in_time || end_ns > limit_ns) {
             continue;
         }
         if (spot->has_room && answer_out->count == 0 && found->rule == ESG_ON_TIME) {
@@ -360,17 +367,18 @@ static bool place_range(
         if (spot->has_room) {
             add(answer_out, &config, spot->worker);
         }
-        if (!spot->has_room && !is_worth_waiting) {
+        if (!spot->has_room && waits_ns == NO_WAIT_NS) {
             answer_out->waits_for = spot->worker;
         }
-        is_worth_waiting = is_worth_waiting || !spot->has_room;
+        waits_ns = spot->has_room ? waits_ns : min_i64(waits_ns, end_ns);
     }
-    return is_worth_waiting;
+    return waits_ns;
 }
 
-/* Configs of other kinds of devices that are in time and can start, if there are other kinds. */
+/* If there are other kinds of devices: configs there that can start and end within @limit_ns. */
 static void place_kinds(
-    const struct ask *ask, const struct esg_found *found, struct dispatch_answer *answer_out)
+    const struct ask *ask, const struct esg_found *found, int64_t limit_ns,
+    struct dispatch_answer *answer_out)
 {
     const struct policy_input *input = ask->fit.input;
     const struct weft_plan *plan = input->plan;
@@ -381,7 +389,7 @@ static void place_kinds(
             plan->kinds[ask->number], count, ask->known, ask->fit.queue, found, &others)) {
         const struct range all = {.count = others.answer.count};
         const uint32_t waits_for = answer_out->waits_for;
-        (void)place_range(ask, &others, all, answer_out);
+        (void)place_range(ask, &others, all, limit_ns, answer_out);
         answer_out->waits_for = waits_for;
     }
 }
@@ -389,7 +397,7 @@ static void place_kinds(
 /*
  * The cheapest configs in time that can start. True if one is in time that cannot. Mostly the first
  * can, which is then taken: the others are looked for only if it cannot, or to be shown, and those
- * of all kinds of devices only if the queue would wait.
+ * of all kinds of devices only if the queue would wait for longer.
  */
 static bool place(
     const struct ask *ask, const struct esg_found *found, struct dispatch_answer *answer_out)
@@ -397,15 +405,15 @@ static bool place(
     const uint32_t count = found->answer.count;
     const struct range first = {.count = min_u32(count, 1)};
     const struct range rest = {.first = first.count, .count = count - first.count};
-    const bool is_worth_waiting = place_range(ask, found, first, answer_out);
+    int64_t waits_ns = place_range(ask, found, first, INT64_MAX, answer_out);
     if (answer_out->count > 0 && ask->fit.input->weighed == NULL) {
-        return is_worth_waiting;
+        return waits_ns != NO_WAIT_NS;
     }
-    const bool waits = place_range(ask, found, rest, answer_out) || is_worth_waiting;
-    if (waits && answer_out->count == 0) {
-        place_kinds(ask, found, answer_out);
+    waits_ns = min_i64(waits_ns, place_range(ask, found, rest, INT64_MAX, answer_out));
+    if (waits_ns != NO_WAIT_NS && answer_out->count == 0) {
+        place_kinds(ask, found, waits_ns, answer_out);
     }
-    return waits;
+    return waits_ns != NO_WAIT_NS;
 }
 
 /* @at_ns by a clock that is now the same and that the profile is right by. */

@@ -213,12 +213,16 @@ static void what_would_wait_for_one_kind_of_device_takes_another(void **state)
     const struct queue_facts queue = home_queue(&cluster, 1, 1, 0, 900);
     assert_int_not_equal(home_ask(&cluster, &queue).workers[0], 3);
     for (uint32_t worker = 0; worker < 3; worker++) {
-        occupy(worker, 0, 40);
+        occupy(worker, 0, 100); /* Twice that, and 30: sooner than 300. */
+    }
+    assert_int_equal(home_ask(&cluster, &queue).count, 0);
+    for (uint32_t worker = 0; worker < 3; worker++) {
+        occupy(worker, 0, 200);
     }
     const struct dispatch_answer leaves = home_ask(&cluster, &queue);
     assert_int_equal(leaves.count, 1);
     assert_int_equal(leaves.workers[0], 3);
-    const struct queue_facts urgent = home_queue(&cluster, 1, 1, 700, 900);
+    const struct queue_facts urgent = home_queue(&cluster, 1, 1, 600, 900);
     const struct dispatch_answer waits = home_ask(&cluster, &urgent); /* It would be late there. */
     assert_int_equal(waits.count, 0);
     assert_int_not_equal(waits.waits_for, 3);
