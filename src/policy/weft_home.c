@@ -8,6 +8,7 @@
 #include "policy/fit.h"
 #include "policy/weft_haste.h"
 #include "policy/weft_inputs.h"
+#include "policy/weft_keep.h"
 #include "policy/weft_options.h"
 #include "policy/weft_spare.h"
 #include "policy/weft_split.h"
@@ -110,11 +111,12 @@ static struct place look_at_worker(const struct ask *ask, uint32_t worker)
     const int64_t load_ns = fit_load_ns(input, ask->fit.task, worker);
     const struct fit_place fit = fit_look(view, worker);
     const bool evicts = load_ns > 0 && view_cache(view, worker)->free_bytes < ask->bytes;
+    const int64_t loss_ns = evicts ? weft_keep_loss_ns(input, ask->fit.task, worker) : 0;
     return (struct place){
         .fit = fit,
         .node = view->fleet->workers[worker].node,
         .load_ns = load_ns,
-        .eviction_ns = evicts ? load_ns / 64 * ask->eviction_64ths : 0,
+        .eviction_ns = evicts ? load_ns / 64 * ask->eviction_64ths + loss_ns : 0,
         .slowness = slowness_of(ask, worker),
         .spare_bytes = load_ns == 0 ? weft_spare_bytes(input, worker, fit.room.gpu) : UINT64_MAX,
     };
@@ -489,6 +491,7 @@ static void dispatch_queue(
     }
     if (answer_out->count > 0) {
         const uint32_t to = input->view->fleet->workers[answer_out->workers[0]].node;
+        weft_keep_note(input, ask.fit.task, answer_out->workers[0]);
         weft_inputs_bring(&inputs, answer_out->configs[0].batch, to, &state->brought);
     }
 }

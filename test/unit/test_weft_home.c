@@ -249,6 +249,34 @@ static void a_load_into_free_memory_costs_nobody(void **state)
     assert_int_equal(home_ask(&cluster, &queue).count, 0);
 }
 
+/* Where a task goes that waits for worker 0, or loads where the other model has to leave. */
+static uint32_t wait_or_evict(const char *policy)
+{
+    cluster_seat(&cluster, policy);
+    for (uint32_t i = 0; i < 20; i++) {
+        cluster.view.now_ns += 10 * MS;
+        policy_arrived(&cluster.seat, &cluster.job);
+    }
+    const struct queue_facts queue = home_queue(&cluster, 1, 1, 0, 900);
+    occupy(0, 0, 800);
+    const struct dispatch_answer answer = home_ask(&cluster, &queue);
+    return answer.count == 0 ? answer.waits_for : answer.workers[0];
+}
+
+static void what_is_used_often_is_not_evicted(void **state)
+{
+    (void)state;
+    for (uint32_t worker = 1; worker < 4; worker++) {
+        forget(worker, 1);
+    }
+    assert_int_not_equal(wait_or_evict("weft"), 0); /* Half of the memory has room for all. */
+    for (uint32_t worker = 0; worker < 4; worker++) {
+        cluster.fleet->workers[worker].memory_bytes = (4 << 18) - 2;
+    }
+    assert_int_equal(wait_or_evict("weft"), 0);
+    assert_int_not_equal(wait_or_evict("weft:keep=0"), 0);
+}
+
 static void a_late_task_takes_what_ends_first(void **state)
 {
     (void)state;
@@ -866,6 +894,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             what_would_wait_for_one_kind_of_device_takes_another, setup, teardown),
         cmocka_unit_test_setup_teardown(a_load_into_free_memory_costs_nobody, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_is_used_often_is_not_evicted, setup, teardown),
         cmocka_unit_test_setup_teardown(a_late_task_takes_what_ends_first, setup, teardown),
         cmocka_unit_test_setup_teardown(what_was_put_off_runs_where_much_is_idle, setup, teardown),
         cmocka_unit_test_setup_teardown(the_busier_the_sooner_a_job_is_put_off, setup, teardown),
