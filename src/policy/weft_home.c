@@ -486,7 +486,8 @@ static void dispatch_queue(
         return;
     }
     weft_inputs_find(&inputs, &ask.fit, &state->brought, known->configs.weights[0].time_ns);
-    if (!place(&ask, &found, answer_out) && answer_out->count == 0) {
+    const bool rushes = found.rule == ESG_GIVEN_UP && weft_may_rush(input, queue);
+    if (rushes || (!place(&ask, &found, answer_out) && answer_out->count == 0)) {
         hurry(&ask, answer_out);
     }
     if (answer_out->count > 0) {
@@ -508,16 +509,17 @@ static void dispatch_home(
 
 /*
  * All of @queue is late. As batches cannot be stopped, one of its own would be in the way of those
- * in time, unless much is idle; and as no time is too long for it, it takes what is cheapest.
+ * in time, unless much is idle; and as no time is too long once its deadline is over, it then takes
+ * what is cheapest.
  */
 static void dispatch_late(
     const struct policy_input *input, const struct queue_facts *queue,
     struct dispatch_answer *answer_out)
 {
-    struct queue_facts whenever = *queue;
-    whenever.head_deadline_ns = INT64_MAX;
+    struct queue_facts late = *queue;
+    late.head_deadline_ns = weft_may_rush(input, queue) ? queue->head_deadline_ns : INT64_MAX;
     if (weft_idle_share(input) >= WEFT_IDLE_ONE / 2) {
-        dispatch_home(input, &whenever, answer_out);
+        dispatch_home(input, &late, answer_out);
     }
 }
 
