@@ -34,6 +34,12 @@ int64_t weft_idle_share(const struct policy_input *input)
     return state->idle;
 }
 
+bool weft_may_rush(const struct policy_input *input, const struct queue_facts *queue)
+{
+    return queue->head_deadline_ns > input->view->now_ns &&
+           weft_idle_share(input) >= WEFT_IDLE_ONE / 2;
+}
+
 int64_t weft_slower(const struct policy_input *input)
 {
     const struct weft_state *state = input->state;

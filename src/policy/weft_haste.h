@@ -17,6 +17,12 @@ enum { WEFT_IDLE_ONE = 1024 };
 /* Units of devices that are free, of all, in 1024ths: as of up to 100 µs for each worker ago. */
 int64_t weft_idle_share(const struct policy_input *input);
 
+/*
+ * Whether the head of @queue, which will hardly be in time, may take what ends first: while much is
+ * idle it is in nothing's way, and what was expected of it may be wrong.
+ */
+bool weft_may_rush(const struct policy_input *input, const struct queue_facts *queue);
+
 /* By how much longer than expected workers take by their rows, on average, as of then as well. */
 int64_t weft_slower(const struct policy_input *input);
 

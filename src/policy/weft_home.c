@@ -8,6 +8,7 @@
 #include "policy/fit.h"
 #include "policy/weft_haste.h"
 #include "policy/weft_inputs.h"
+#include "policy/weft_keep.h"
 #include "policy/weft_options.h"
 #include "policy/weft_spare.h"
 #include "policy/weft_split.h"
@@ -122,11 +123,12 @@ static struct place look_at_worker(const struct ask *ask, uint32_t worker)
     const int64_t load_ns = fit_load_ns(input, ask->fit.task, worker);
     const struct fit_place fit = fit_look(view, worker);
     const bool evicts = load_ns > 0 && view_cache(view, worker)->free_bytes < ask->bytes;
+    const int64_t loss_ns = evicts ? weft_keep_loss_ns(input, ask->fit.task, worker) : 0;
     return (struct place){
         .fit = fit,
         .node = view->fleet->workers[worker].node,
         .load_ns = load_ns,
-        .eviction_ns = evicts ? load_ns / 64 * ask->eviction_64ths : 0,
+        .eviction_ns = evicts ? load_ns / 64 * ask->eviction_64ths + loss_ns : 0,
         .slowness = slowness_of(ask, worker),
         .spare_bytes = load_ns == 0 ? weft_spare_bytes(input, worker, fit.room.gpu) : UINT64_MAX,
     };
@@ -373,13 +375,19 @@ static int64_t in_profile_ns(
                                         : (run_ns + late_ns) / ask->model * WEFT_LEARN_ONE - run_ns;
 }
 
-/* Those of @range that are in time, if they can start. True if one is in time that cannot. */
-static bool place_range(
-    const struct ask *ask, const struct esg_found *found, struct range range,
+/* A wait that nothing is worth. */
+#define NO_WAIT_NS INT64_MAX
+
+/*
+ * Those of @range that are in time and end within @limit_ns, if they can start. How soon one would
+ * end, with all that it costs others, that is in time and cannot; NO_WAIT_NS: there is none.
+ */
+static int64_t place_range(
+    const struct ask *ask, const struct esg_found *found, struct range range, int64_t limit_ns,
     struct dispatch_answer *answer_out)
 {
     struct spot spots[SEARCH_PATHS_MAX];
-    bool is_worth_waiting = false;
+    int64_t waits_ns = NO_WAIT_NS;
     find(ask, found, range, spots);
     for (uint32_t i = 0; i < range.count; i++) {
         const struct spot *spot = &spots[i];
@@ -390,7 +398,8 @@ static bool place_range(
             ask, choice, max_i64(spot->delay_ns - ask->known->transfer_ns, 0) + spot->more_ns);
         const bool in_time =
             found->rule == ESG_GIVEN_UP || path->time_ns + late_ns <= found->target_ns;
-        if (spot->worker == WORKER_NONE || !in_time) {
+        const int64_t end_ns = ask->known->configs.weights[path->first].time_ns + spot->score_ns;
+        if (spot->worker == WORKER_NONE || !in_time || end_ns > limit_ns) {
             continue;
         }
         if (spot->has_room && answer_out->count == 0 && found->rule == ESG_ON_TIME) {
@@ -401,17 +410,37 @@ static bool place_range(
         if (spot->has_room) {
             add(answer_out, &config, spot->worker);
         }
-        if (!spot->has_room && !is_worth_waiting) {
+        if (!spot->has_room && waits_ns == NO_WAIT_NS) {
             answer_out->waits_for = spot->worker;
         }
-        is_worth_waiting = is_worth_waiting || !spot->has_room;
+        waits_ns = spot->has_room ? waits_ns : min_i64(waits_ns, end_ns);
     }
-    return is_worth_waiting;
+    return waits_ns;
+}
+
+/* If there are other kinds of devices: configs there that can start and end within @limit_ns. */
+static void place_kinds(
+    const struct ask *ask, const struct esg_found *found, int64_t limit_ns,
+    struct dispatch_answer *answer_out)
+{
+    const struct policy_input *input = ask->fit.input;
+    const struct weft_plan *plan = input->plan;
+    const uint32_t count = input->view->fleet->device_count;
+    struct esg_found others;
+    if (count > 1 && found->rule <= ESG_BORROWED &&
+        weft_kinds_find(
+            plan->kinds[ask->number], count, ask->known, ask->fit.queue, found, &others)) {
+        const struct range all = {.count = others.answer.count};
+        const uint32_t waits_for = answer_out->waits_for;
+        (void)place_range(ask, &others, all, limit_ns, answer_out);
+        answer_out->waits_for = waits_for;
+    }
 }
 
 /*
  * The cheapest configs in time that can start. True if one is in time that cannot. Mostly the first
- * can, which is then taken: the others are looked for only if it cannot, or to be shown.
+ * can, which is then taken: the others are looked for only if it cannot, or to be shown, and those
+ * of all kinds of devices only if the queue would wait for longer.
  */
 static bool place(
     const struct ask *ask, const struct esg_found *found, struct dispatch_answer *answer_out)
@@ -419,11 +448,15 @@ static bool place(
     const uint32_t count = found->answer.count;
     const struct range first = {.count = min_u32(count, 1)};
     const struct range rest = {.first = first.count, .count = count - first.count};
-    const bool is_worth_waiting = place_range(ask, found, first, answer_out);
+    int64_t waits_ns = place_range(ask, found, first, INT64_MAX, answer_out);
     if (answer_out->count > 0 && ask->fit.input->weighed == NULL) {
-        return is_worth_waiting;
+        return waits_ns != NO_WAIT_NS;
     }
-    return place_range(ask, found, rest, answer_out) || is_worth_waiting;
+    waits_ns = min_i64(waits_ns, place_range(ask, found, rest, INT64_MAX, answer_out));
+    if (waits_ns != NO_WAIT_NS && answer_out->count == 0) {
+        place_kinds(ask, found, waits_ns, answer_out);
+    }
+    return waits_ns != NO_WAIT_NS;
 }
 
 /* @at_ns by a clock that is now the same and that the profile is right by. */
@@ -490,11 +523,13 @@ static void dispatch_queue(
         return;
     }
     weft_inputs_find(&inputs, &ask.fit, &state->brought, known->configs.weights[0].time_ns);
-    if (!place(&ask, &found, answer_out) && answer_out->count == 0) {
+    const bool rushes = found.rule == ESG_GIVEN_UP && weft_may_rush(input, queue);
+    if (rushes || (!place(&ask, &found, answer_out) && answer_out->count == 0)) {
         hurry(&ask, answer_out);
     }
     if (answer_out->count > 0) {
         const uint32_t to = input->view->fleet->workers[answer_out->workers[0]].node;
+        weft_keep_note(input, ask.fit.task, answer_out->workers[0]);
         weft_inputs_bring(&inputs, answer_out->configs[0].batch, to, &state->brought);
     }
 }
@@ -515,16 +550,17 @@ static void dispatch_home(
 
 /*
  * All of @queue is late. As batches cannot be stopped, one of its own would be in the way of those
- * in time, unless much is idle; and as no time is too long for it, it takes what is cheapest.
+ * in time, unless much is idle; and as no time is too long once its deadline is over, it then takes
+ * what is cheapest.
  */
 static void dispatch_late(
     const struct policy_input *input, const struct queue_facts *queue,
     struct dispatch_answer *answer_out)
 {
-    struct queue_facts whenever = *queue;
-    whenever.head_deadline_ns = INT64_MAX;
+    struct queue_facts late = *queue;
+    late.head_deadline_ns = weft_may_rush(input, queue) ? queue->head_deadline_ns : INT64_MAX;
     if (weft_idle_share(input) >= WEFT_IDLE_ONE / 2) {
-        dispatch_home(input, &whenever, answer_out);
+        dispatch_home(input, &late, answer_out);
     }
 }
 

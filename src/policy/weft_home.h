@@ -7,7 +7,7 @@
  * room for it yet:
  *
  *     delay = wait for room or memory + max(load of models, transfers of all inputs + toll / 4)
- *     score = delay + what runs take longer there + wait + toll + 2 x load, if it evicts
+ *     score = delay + what runs take longer there + wait + toll + 2 x load + loss, if it evicts
  *
  * If a config would be in time on a worker that has no room, and none is on one that has, the
  * queue waits. If none is in time anywhere, the config and worker that end first are taken.

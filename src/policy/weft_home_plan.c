@@ -139,6 +139,7 @@ void weft_home_plan(struct arena *arena, const struct plan_input *input, struct 
     const bool are_far = are_long(input, esg);
     bool *shares = arena_alloc(arena, catalogue->queue_count * sizeof(*shares));
     bool *waits = arena_alloc(arena, catalogue->queue_count * sizeof(*waits));
+    const struct weft_kind **kinds = arena_alloc(arena, catalogue->queue_count * sizeof(*kinds));
     for (uint32_t i = 0; i < catalogue->workflow_count; i++) {
         const struct workflow *workflow = catalogue->workflows[i];
         for (uint32_t task = 0; task < workflow->task_count; task++) {
@@ -147,11 +148,16 @@ void weft_home_plan(struct arena *arena, const struct plan_input *input, struct 
             shares[number] =
                 are_gathered && has_shares(input->fleet, input->profile, workflow->tasks[task].run);
             waits[number] = shares[number] && !(are_far && is_long(&way));
+            kinds[number] =
+                waits[number]
+                    ? weft_kinds_plan(arena, &esg->queues[number], input->fleet->device_count)
+                    : NULL;
         }
     }
     plan_out->shares = shares;
     plan_out->waits = waits;
     plan_out->parts = find_parts(arena, input);
     plan_out->sharers = find_sharers(arena, input->fleet);
+    plan_out->kinds = kinds;
     plan_out->esg = esg;
 }

@@ -9,7 +9,7 @@
 #ifndef POLICY_WEFT_HOME_PLAN_H
 #define POLICY_WEFT_HOME_PLAN_H
 
-#include "policy/esg_plan.h"
+#include "policy/weft_kinds.h"
 
 struct weft_plan {
     const int64_t *path_ns;     /* By workflow: its critical path on the fastest devices. */
@@ -19,7 +19,8 @@ struct weft_plan {
     const bool *waits;          /* and wait at their home. */
     const uint32_t *parts;      /* By kind of device: the most units that haste may take, */
     const uint32_t *sharers;    /* and its worker for configs_beside_ns(). */
-    bool is_short;              /* Models may have to leave memory. */
+    const struct weft_kind *const *kinds; /* By queue that waits, by kind of device. */
+    bool is_short;                        /* Models may have to leave memory. */
 };
 
 /* Find out which tasks wait, and prepare for them. */

@@ -25,6 +25,12 @@ static bool is_on(const struct policy_input *input)
     return input->options[WEFT_KEEP] > 0 && plan->is_short;
 }
 
+int64_t weft_keep_loss_ns(
+    const struct policy_input *input, const struct workflow_task *kind, uint32_t worker)
+{
+    return is_on(input) ? weft_keep_eviction_ns(input, kind, worker, /* absent_ns */ 0) : 0;
+}
+
 void weft_keep_arrived(const struct policy_input *input, const struct job_facts *job)
 {
     struct weft_state *state = input->state;

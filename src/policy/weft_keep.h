@@ -19,6 +19,10 @@ void weft_keep_arrived(const struct policy_input *input, const struct job_facts 
 void weft_keep_note(
     const struct policy_input *input, const struct workflow_task *kind, uint32_t worker);
 
+/* What is lost with a model that leaves @worker for those of @kind. */
+int64_t weft_keep_loss_ns(
+    const struct policy_input *input, const struct workflow_task *kind, uint32_t worker);
+
 /* As scores have it where no queue is long. */
 int64_t weft_keep_eviction_ns(
     const struct policy_input *input, const struct workflow_task *kind, uint32_t worker,

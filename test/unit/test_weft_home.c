@@ -4,7 +4,8 @@
  * Covers: src/policy/weft_home.c src/policy/weft_home_plan.c src/policy/weft_haste.c
  *         src/policy/weft_learn.c src/policy/weft_give_up.c src/policy/weft_copy.c
  *         src/policy/weft_batch.c src/policy/weft_begin.c src/policy/weft_spare.c
- *         src/policy/weft_inputs.c src/policy/weft_ended.c src/policy/paying.c
+ *         src/policy/weft_inputs.c src/policy/weft_ended.c src/policy/weft_kinds.c
+ *         src/policy/paying.c
  */
 #include "home_fixture.h"
 #include "policy/weft_learn.h"
@@ -192,6 +193,42 @@ static void a_full_worker_with_the_model_is_waited_for(void **state)
     assert_true(home_ask(&cluster, &queue).count > 0);
 }
 
+/* Worker 3 is of another kind, three times as slow; five configs of the others are cheaper. */
+static void add_slow_kind(void)
+{
+    struct profile *profile = cluster.profile;
+    const struct profile_point point = {.items = 1, .cpu = 1, .gpu = 1, .run_ns = 300 * MS};
+    for (uint32_t model = 0; model < 2; model++) {
+        home_point(&cluster, model, 1, 2, 1, 95);
+        home_point(&cluster, model, 1, 3, 1, 90);
+        assert_int_equal(profile_add_point(profile, model, /* device */ 1, &point), WEFT_OK);
+    }
+    cluster.fleet->workers[3].device = 1;
+}
+
+static void what_would_wait_for_one_kind_of_device_takes_another(void **state)
+{
+    (void)state;
+    add_slow_kind();
+    cluster_seat(&cluster, "weft");
+    const struct queue_facts queue = home_queue(&cluster, 1, 1, 0, 900);
+    assert_int_not_equal(home_ask(&cluster, &queue).workers[0], 3);
+    for (uint32_t worker = 0; worker < 3; worker++) {
+        occupy(worker, 0, 100); /* Twice that, and 30: sooner than 300. */
+    }
+    assert_int_equal(home_ask(&cluster, &queue).count, 0);
+    for (uint32_t worker = 0; worker < 3; worker++) {
+        occupy(worker, 0, 200);
+    }
+    const struct dispatch_answer leaves = home_ask(&cluster, &queue);
+    assert_int_equal(leaves.count, 1);
+    assert_int_equal(leaves.workers[0], 3);
+    const struct queue_facts urgent = home_queue(&cluster, 1, 1, 600, 900);
+    const struct dispatch_answer waits = home_ask(&cluster, &urgent); /* It would be late there. */
+    assert_int_equal(waits.count, 0);
+    assert_int_not_equal(waits.waits_for, 3);
+}
+
 /* The wait counts twice, as others wait too; a load three times, unless there is room for it. */
 static void a_load_into_free_memory_costs_nobody(void **state)
 {
@@ -213,6 +250,34 @@ static void a_load_into_free_memory_costs_nobody(void **state)
     assert_int_equal(home_ask(&cluster, &queue).count, 0);
 }
 
+/* Where a task goes that waits for worker 0, or loads where the other model has to leave. */
+static uint32_t wait_or_evict(const char *policy)
+{
+    cluster_seat(&cluster, policy);
+    for (uint32_t i = 0; i < 20; i++) {
+        cluster.view.now_ns += 10 * MS;
+        policy_arrived(&cluster.seat, &cluster.job);
+    }
+    const struct queue_facts queue = home_queue(&cluster, 1, 1, 0, 900);
+    occupy(0, 0, 800);
+    const struct dispatch_answer answer = home_ask(&cluster, &queue);
+    return answer.count == 0 ? answer.waits_for : answer.workers[0];
+}
+
+static void what_is_used_often_is_not_evicted(void **state)
+{
+    (void)state;
+    for (uint32_t worker = 1; worker < 4; worker++) {
+        forget(worker, 1);
+    }
+    assert_int_not_equal(wait_or_evict("weft"), 0); /* Half of the memory has room for all. */
+    for (uint32_t worker = 0; worker < 4; worker++) {
+        cluster.fleet->workers[worker].memory_bytes = (4 << 18) - 2;
+    }
+    assert_int_equal(wait_or_evict("weft"), 0);
+    assert_int_not_equal(wait_or_evict("weft:keep=0"), 0);
+}
+
 static void a_late_task_takes_what_ends_first(void **state)
 {
     (void)state;
@@ -231,7 +296,10 @@ static void a_late_task_takes_what_ends_first(void **state)
     assert_int_equal(home_ask(&cluster, &queue).count, 0);
 }
 
-/* What was put off has all the time there is, and runs only while half of the units are idle. */
+/*
+ * What was put off runs only while half of the units are idle. It has all the time there is once
+ * its own is over.
+ */
 static void what_was_put_off_runs_where_much_is_idle(void **state)
 {
     (void)state;
@@ -239,7 +307,10 @@ static void what_was_put_off_runs_where_much_is_idle(void **state)
     struct queue_facts queue = home_queue(&cluster, 1, 1, 855, 900);
     assert_int_equal(home_ask(&cluster, &queue).configs[0].gpu, 7); /* As fast as it can. */
     queue.put_off = true;
-    assert_int_equal(home_ask(&cluster, &queue).configs[0].gpu, 1);
+    assert_int_equal(home_ask(&cluster, &queue).configs[0].gpu, 7);
+    struct queue_facts over = home_queue(&cluster, 1, 1, 901, 900);
+    over.put_off = true;
+    assert_int_equal(home_ask(&cluster, &over).configs[0].gpu, 1);
     for (uint32_t worker = 0; worker < 4; worker++) {
         occupy(worker, 3, 400);
     }
@@ -247,6 +318,20 @@ static void what_was_put_off_runs_where_much_is_idle(void **state)
     assert_int_equal(home_ask(&cluster, &queue).count, 0);
     queue.put_off = false;
     assert_int_not_equal(home_ask(&cluster, &queue).count, 0);
+}
+
+/* With 20 ms left even the whole device is too slow; but what was measured may be wrong. */
+static void what_seems_late_hurries_where_much_is_idle(void **state)
+{
+    (void)state;
+    cluster_seat(&cluster, "weft");
+    const struct queue_facts queue = home_queue(&cluster, 1, 1, 880, 900);
+    assert_int_equal(home_ask(&cluster, &queue).configs[0].gpu, 7);
+    for (uint32_t worker = 0; worker < 3; worker++) {
+        occupy(worker, 0, 400);
+    }
+    cluster.view.now_ns += MS;
+    assert_int_equal(home_ask(&cluster, &queue).configs[0].gpu, 1);
 }
 
 /* The hope of a job with an SLO of 900 ms, @left_ms before it; the fastest rest takes 60. */
@@ -827,9 +912,14 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_wait_may_be_in_vain, setup, teardown),
         cmocka_unit_test_setup_teardown(
             a_full_worker_with_the_model_is_waited_for, setup, teardown),
+        cmocka_unit_test_setup_teardown(
+            what_would_wait_for_one_kind_of_device_takes_another, setup, teardown),
         cmocka_unit_test_setup_teardown(a_load_into_free_memory_costs_nobody, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_is_used_often_is_not_evicted, setup, teardown),
         cmocka_unit_test_setup_teardown(a_late_task_takes_what_ends_first, setup, teardown),
         cmocka_unit_test_setup_teardown(what_was_put_off_runs_where_much_is_idle, setup, teardown),
+        cmocka_unit_test_setup_teardown(
+            what_seems_late_hurries_where_much_is_idle, setup, teardown),
         cmocka_unit_test_setup_teardown(the_busier_the_sooner_a_job_is_put_off, setup, teardown),
         cmocka_unit_test_setup_teardown(
             what_would_be_put_off_later_does_not_begin, setup, teardown),
