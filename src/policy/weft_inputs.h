@@ -57,6 +57,15 @@ int64_t weft_inputs_arrive_ns(const struct weft_inputs *inputs, uint32_t items, 
 /* What they cost others. */
 int64_t weft_inputs_toll_ns(const struct weft_inputs *inputs, uint32_t items, uint32_t to);
 
+/* What it costs others on the link into node @to to bring @bytes there from another. */
+int64_t weft_brought_toll_ns(
+    const struct weft_brought *brought, const struct policy_input *input, uint32_t to,
+    uint64_t bytes);
+
+/* A task that is placed brings @bytes to node @to, as do those of other nodes. */
+void weft_brought_note(
+    struct weft_brought *brought, const struct policy_input *input, uint32_t to, uint64_t bytes);
+
 /* They are brought there, and what all homes bring is counted. */
 void weft_inputs_bring(
     const struct weft_inputs *inputs, uint32_t items, uint32_t to, struct weft_brought *brought);

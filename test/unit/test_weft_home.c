@@ -114,6 +114,25 @@ static void tasks_whose_inputs_travel_for_long_are_placed(void **state)
     assert_int_equal(home_ask(&cluster, &queue).configs[0].gpu, 0);
 }
 
+/* A tenth of a run is long for what has to go where its models are. */
+static void ways_are_long_sooner_where_memory_is_too_small(void **state)
+{
+    (void)state;
+    cluster.graph->edges[0].bytes = 9 * MS;
+    cluster.graph->input_bytes = 3 * MS;
+    cluster_seat(&cluster, "weft");
+    assert_true(policy_waits(&cluster.seat, 0));
+    cluster.fleet->workers[2].memory_bytes = 2 << 18;
+    cluster_seat(&cluster, "weft");
+    assert_true(policy_waits(&cluster.seat, 0));
+    cluster.fleet->workers[2].memory_bytes--;
+    cluster_seat(&cluster, "weft");
+    assert_false(policy_waits(&cluster.seat, 0));
+    cluster.graph->input_bytes = 3 * MS / 2; /* A twentieth. */
+    cluster_seat(&cluster, "weft");
+    assert_true(policy_waits(&cluster.seat, 0));
+}
+
 /* Two units end first among those that a batch may have; all seven would end sooner still. */
 static void units_that_cost_nothing_are_used_while_they_are_idle(void **state)
 {
@@ -901,6 +920,8 @@ int main(void)
             one_device_that_costs_nothing_needs_no_home_queue, setup, teardown),
         cmocka_unit_test_setup_teardown(
             tasks_whose_inputs_travel_for_long_are_placed, setup, teardown),
+        cmocka_unit_test_setup_teardown(
+            ways_are_long_sooner_where_memory_is_too_small, setup, teardown),
         cmocka_unit_test_setup_teardown(
             units_that_cost_nothing_are_used_while_they_are_idle, setup, teardown),
         cmocka_unit_test_setup_teardown(
