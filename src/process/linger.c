@@ -33,12 +33,17 @@ static void give_up(struct process_linger *linger)
     linger->late = 0;
 }
 
+bool process_linger_is_steady(const struct process_linger *linger)
+{
+    return linger->soon >= linger->soon_min;
+}
+
 void process_linger_launch(struct process_linger *linger, int64_t now_ns)
 {
     if (linger->idle_ns == 0) {
         return; /* It is not the first since then. */
     }
-    const bool was_awake = linger->soon >= linger->soon_min;
+    const bool was_awake = process_linger_is_steady(linger) && !linger->sleeps;
     const int64_t most_ns = (was_awake ? 1 : ASLEEP_FACTOR) * linger->most_ns;
     const bool is_soon = now_ns - linger->idle_ns <= most_ns;
     linger->idle_ns = 0;
@@ -57,6 +62,6 @@ void process_linger_launch(struct process_linger *linger, int64_t now_ns)
 
 bool process_linger_lasts(const struct process_linger *linger, int64_t now_ns)
 {
-    return linger->idle_ns != 0 && linger->soon >= linger->soon_min &&
+    return linger->idle_ns != 0 && !linger->sleeps && process_linger_is_steady(linger) &&
            now_ns - linger->idle_ns <= linger->most_ns;
 }

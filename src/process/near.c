@@ -82,7 +82,8 @@ void process_near_ran(
     if (near->processor == 0) {
         return;
     }
-    if (near->waker != NULL && waker_is_expected()) {
+    process_ready_ran(&engine->ready, batch->batch.task_count);
+    if (near->waker != NULL && (engine->ready.way & READY_CLIENT) != 0 && waker_is_expected()) {
         waker_wake(near->waker); /* Who asked is answered soon, or the next task is launched. */
     }
     if (process_now_ns(engine) - batch->since_ns - run_ns > SLOW_FACTOR * near->short_ns) {

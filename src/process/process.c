@@ -7,6 +7,7 @@
 
 #include "base/assert.h"
 #include "base/memory.h"
+#include "engine/monotonic.h"
 #include "engine/segment.h"
 #include "model/catalogue.h"
 #include "process/revise.h"
@@ -488,6 +489,7 @@ enum weft_status engine_process_create(
     engine->near.short_ns = options->short_ns == 0 ? PROCESS_SHORT_NS : options->short_ns;
     process_linger_init(&engine->linger, engine->near.short_ns / 2);
     process_linger_init(&engine->gpu_linger, engine->spin_ns / 2);
+    process_ready_init(&engine->ready, engine->near.short_ns / 2, process_ns);
     engine->on_ended = options->on_ended;
     engine->context = options->context;
     engine->told_end = &engine->told;

@@ -5,6 +5,7 @@
  *     spin.c     reports of a busy GPU are asked for
  *     near.c     short batches run on the processor of the loop
  *     linger.c   after one of them, or one on a GPU, the loop stays awake for the next
+ *     ready.c    whether that pays, and waking the processor of the client ahead
  *     ahead.c    what was run before it was asked for: ahead.h
  */
 #ifndef PROCESS_SHORT_H
@@ -52,10 +53,41 @@ struct process_near {
 /* Whether the loop stays awake after a batch: linger.c. */
 struct process_linger {
     int64_t most_ns;   /* For so long. */
+    bool sleeps;       /* It does not: that does not pay (ready.c). */
     int64_t idle_ns;   /* When the last batch ended; 0: another is under way. */
     uint32_t soon;     /* Grows with each batch that came within most_ns. */
     uint32_t soon_min; /* From here on the loop stays awake. */
     uint32_t late;     /* Grows with each that came later, although the loop was awake. */
+};
+
+/* What is done for the next request, beyond what has to be: bits. */
+enum process_ready_way {
+    READY_AS_IT_IS = 0,
+    READY_LOOP = 1,   /* The loop stays awake. */
+    READY_CLIENT = 2, /* The processor on which a client sleeps is woken before its answer. */
+    READY_WAYS = 4,
+};
+
+enum { PROCESS_READY_TURNS = 5, PROCESS_READY_TRIALS = PROCESS_READY_TURNS * READY_WAYS };
+
+/* Which of these ways costs least here: ready.c. */
+struct process_ready {
+    int64_t most_ns;         /* As of the loop that stays awake. */
+    int64_t (*cpu_ns)(void); /* What this process has taken of processors. */
+    uint32_t way;            /* Now. */
+    uint32_t best;           /* While none is tried. */
+    uint32_t wait;           /* Batches between two rounds of trials. */
+    uint32_t waited;         /* Since the last one. */
+    uint32_t strange;        /* Windows since then, in a row, that did not cost what is known. */
+    int64_t known;           /* What a task costs in the best way, as of the last round. */
+    uint32_t trial;          /* Of the round; PROCESS_READY_TRIALS: none is under way. */
+    uint32_t batches;        /* Of this trial so far. */
+    uint32_t tasks;          /* Theirs, and when they began to count: */
+    int64_t since_ns;
+    int64_t since_cpu_ns;
+    int64_t last_ns; /* When the last batch ended. */
+    uint32_t ended;  /* Tasks that have since. */
+    int64_t costs[PROCESS_READY_TRIALS];
 };
 
 /* What the process of a worker has run ahead, and the outputs that its next report is about. */
@@ -105,8 +137,21 @@ void process_linger_idle(struct process_linger *linger, int64_t now_ns);
 /* A batch is launched. */
 void process_linger_launch(struct process_linger *linger, int64_t now_ns);
 
+/* Whether enough have come soon, until now. */
+bool process_linger_is_steady(const struct process_linger *linger);
+
 /* Whether the next one is expected so soon that the loop is not to sleep. */
 bool process_linger_lasts(const struct process_linger *linger, int64_t now_ns);
+
+/* ready.c */
+
+void process_ready_init(struct process_ready *ready, int64_t most_ns, int64_t (*cpu_ns)(void));
+
+/* So many tasks ran, near the loop. */
+void process_ready_ran(struct process_ready *ready, uint32_t task_count);
+
+/* Nothing is under way since @now_ns. Requests come soon after each other if @is_steady. */
+void process_ready_idle(struct process_ready *ready, int64_t now_ns, bool is_steady);
 
 /* ahead.c */
 

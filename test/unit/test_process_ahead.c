@@ -419,7 +419,7 @@ static void short_runs_that_are_alone_stay_on_one_processor(ATTR_UNUSED void **s
     const pid_t waker = thread_called("weft-waker");
     assert_true(waker > 0);
     const long sleeps = thread_sleeps(waker);
-    waker_expect(true); /* Now a client is woken with each answer, and its processor before. */
+    waker_expect(true); /* Whether that pays is tried now: its processor is woken ahead. */
     while (thread_sleeps(waker) == sleeps) {
         run_alone(1);
     }
@@ -463,7 +463,9 @@ static void after_short_runs_that_are_alone_the_loop_stays_awake(ATTR_UNUSED voi
     run_alone(1);
     assert_false(is_awake());
     stay(3 * ALONE_MIN);
-    assert_true(is_awake());
+    while (!is_awake()) {
+        run_alone(1); /* Whether that pays is tried as well. */
+    }
     struct bundle *inputs[2] = {pair(8, 2), pair(9, 3)};
     launch(FORK, 0, 1, &inputs[0]);
     launch(FORK, 0, 1, &inputs[1]);
