@@ -73,6 +73,17 @@ uint32_t process_near_launch(struct engine_process *engine, const struct engine_
     return near->processor;
 }
 
+bool process_near_look(struct engine_process *engine)
+{
+    struct process_worker *worker = engine->near.sent;
+    const uint32_t pending = engine->pending;
+    engine->near.sent = NULL;
+    if (worker != NULL && worker->is_up && !process_read(worker)) {
+        process_worker_ended(worker, /* killed_because */ NULL);
+    }
+    return engine->pending != pending;
+}
+
 void process_near_ran(
     struct engine_process *engine, const struct process_batch *batch, int64_t run_ns)
 {

@@ -373,6 +373,11 @@ static enum weft_status process_launch(struct engine *base, const struct engine_
     return WEFT_OK;
 }
 
+static bool process_look(struct engine *base)
+{
+    return process_near_look(process_from(base));
+}
+
 static void process_cancel(struct engine *base, uint64_t number)
 {
     struct engine_process *engine = process_from(base);
@@ -446,6 +451,7 @@ static const struct engine_ops process_ops = {
     .launch = process_launch,
     .cancel = process_cancel,
     .revise = process_revise,
+    .look = process_look,
     .count = process_count,
     .destroy = process_destroy,
 };

@@ -40,14 +40,15 @@ static inline uint32_t process_signs_needed(uint32_t needed, uint32_t signs, uin
 
 /* Whether the loop and an engine process share a processor: near.c. */
 struct process_near {
-    int64_t short_ns;    /* Runs up to here are short. */
-    bool is_used;        /* Since they were looked after last. */
-    uint32_t processor;  /* That they share, counted from 1. 0: they do not. */
-    uint32_t alone;      /* Launches in a row that had nothing beside them. */
-    uint32_t alone_min;  /* So many must be before they share one. */
-    int64_t *run_ns;     /* By model, on average: ahead.h. */
-    uint32_t slow;       /* Grows with each way there and back that was slow. */
-    struct waker *waker; /* From when they first share one; NULL: it is not needed. */
+    int64_t short_ns;            /* Runs up to here are short. */
+    struct process_worker *sent; /* It has been sent a batch since it was looked at. NULL: none. */
+    bool is_used;                /* Since they were looked after last. */
+    uint32_t processor;          /* That they share, counted from 1. 0: they do not. */
+    uint32_t alone;              /* Launches in a row that had nothing beside them. */
+    uint32_t alone_min;          /* So many must be before they share one. */
+    int64_t *run_ns;             /* By model, on average: ahead.h. */
+    uint32_t slow;               /* Grows with each way there and back that was slow. */
+    struct waker *waker;         /* From when they first share one; NULL: it is not needed. */
 };
 
 /* Whether the loop stays awake after a batch: linger.c. */
@@ -117,6 +118,10 @@ void process_near_init(struct engine_process *engine);
 /* @batch is sent now. The processor on which its thread is to stay, counted from 1; 0: it may go
  * anywhere. */
 uint32_t process_near_launch(struct engine_process *engine, const struct engine_batch *batch);
+
+/* The host is about to wait. A batch that is near was sent a moment ago, and mostly its process ran
+ * it before this thread went on: its report is read, and the host told. False: there is none. */
+bool process_near_look(struct engine_process *engine);
 
 /* @batch, or a task of it, ran for @run_ns. */
 void process_near_ran(
