@@ -11,6 +11,7 @@
 enum {
     ASLEEP_FACTOR = 2, /* With a loop that has to wake up it takes so much longer. */
     SOON_MAX = 128,    /* So many that come soon are enough, even if it was in vain before. */
+    SOON_KEPT = 1024,  /* More are forgotten: others may ask now, who take their time. */
     LATE_ONE = 8,      /* One that comes late counts as much as so many that come soon, */
     LATE_MAX = 32,     /* and here the loop sleeps again. */
 };
@@ -48,7 +49,7 @@ void process_linger_launch(struct process_linger *linger, int64_t now_ns)
     const bool is_soon = now_ns - linger->idle_ns <= most_ns;
     linger->idle_ns = 0;
     if (is_soon) {
-        linger->soon += linger->soon < UINT32_MAX ? 1 : 0;
+        linger->soon += linger->soon < SOON_KEPT ? 1 : 0;
         linger->late -= linger->late > 0 ? 1 : 0;
     } else if (!was_awake) {
         linger->soon -= linger->soon < LATE_ONE ? linger->soon : LATE_ONE;
