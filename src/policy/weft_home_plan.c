@@ -157,6 +157,7 @@ void weft_home_plan(struct arena *arena, const struct plan_input *input, struct 
     const int64_t part = have_all_models(input) ? LONG_WAY : LONG_WAY_TO_MODELS;
     bool *shares = arena_alloc(arena, catalogue->queue_count * sizeof(*shares));
     bool *waits = arena_alloc(arena, catalogue->queue_count * sizeof(*waits));
+    const uint32_t kind_count = input->fleet->device_count;
     const struct weft_kind **kinds = arena_alloc(arena, catalogue->queue_count * sizeof(*kinds));
     for (uint32_t i = 0; i < catalogue->workflow_count; i++) {
         const struct workflow *workflow = catalogue->workflows[i];
@@ -167,9 +168,7 @@ void weft_home_plan(struct arena *arena, const struct plan_input *input, struct 
                 are_gathered && has_shares(input->fleet, input->profile, workflow->tasks[task].run);
             waits[number] = shares[number] && !(are_far && is_long(&way, part));
             kinds[number] =
-                waits[number]
-                    ? weft_kinds_plan(arena, &esg->queues[number], input->fleet->device_count)
-                    : NULL;
+                kind_count > 1 ? weft_kinds_plan(arena, &esg->queues[number], kind_count) : NULL;
         }
     }
     plan_out->shares = shares;

@@ -19,7 +19,7 @@ struct weft_plan {
     const bool *waits;          /* and wait at their home. */
     const uint32_t *parts;      /* By kind of device: the most units that haste may take, */
     const uint32_t *sharers;    /* and its worker for configs_beside_ns(). */
-    const struct weft_kind *const *kinds; /* By queue that waits, by kind of device. */
+    const struct weft_kind *const *kinds; /* By queue, by kind of device; NULL: there is one. */
     bool is_short;                        /* Models may have to leave memory. */
 };
 
