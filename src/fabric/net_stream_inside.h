@@ -14,7 +14,7 @@ enum frame_kind {
     FRAME_HELLO = FRAME_DATA + 1,
     FRAME_WELCOME,
     FRAME_PROOF,
-    FRAME_REFUSED, /* Instead of WELCOME, with the reason. */
+    FRAME_REFUSED, /* Instead of WELCOME, with the reason. In all versions. */
     FRAME_ROW,
     FRAME_MESSAGE, /* A message, and perhaps a small tensor. */
     FRAME_TENSOR,  /* A message whose tensor follows as data. */
