@@ -122,6 +122,18 @@ class Cluster:
         self.test.addCleanup(thread.join)
         self.test.addCleanup(ends.set)
 
+    def bench_while_killed(self, name, urls, *options):
+        """Node @name is killed while `weft bench` asks @urls: what came of its requests."""
+        bench = subprocess.Popen(
+            [WEFT, "bench", urls, "twice", "--rate", "40", "--json", *options],
+            stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        time.sleep(2.5)
+        self.nodes[name].process.kill()
+        counts = json.loads(bench.communicate(timeout=LIMIT)[0])["requests"]
+        self.test.assertEqual(counts["good"], counts["due"], counts)
+        return counts
+
     def drain(self, name):
         """Ask @name to leave, and wait for it."""
         drained = subprocess.run(
