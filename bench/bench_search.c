@@ -19,6 +19,7 @@
 #include "base/exact.h"
 #include "base/memory.h"
 #include "base/rng.h"
+#include "base/units.h"
 #include "configs/search.h"
 #include "quantile.h"
 
@@ -320,7 +321,7 @@ int main(void)
     printf("the %u cheapest first configs; reference: the same blades without dominance\n", PATHS);
     printf("stages configs median ms    p95 ms  below ms       sums  ahead us"
            "    ref ms ref visits   ratio\n");
-    for (uint32_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+    for (uint32_t i = 0; i < ARRAY_COUNT(shapes); i++) {
         measure(&shapes[i], &reference);
     }
     free(reference.now);

@@ -18,9 +18,9 @@
 #include "runtime/clock.h"
 #include "runtime/loop.h"
 
-#define ASK_NS    INT64_C(100000000) /* How often is_over() is asked. */
+#define ASK_NS    (100 * NS_PER_MS) /* How often is_over() is asked. */
 #define BEHIND_NS NS_PER_MS
-#define DOWN_NS   INT64_C(100000000) /* An address that failed is left alone. */
+#define DOWN_NS   (100 * NS_PER_MS) /* An address that failed is left alone. */
 
 enum {
     IN_BYTES = 65536,

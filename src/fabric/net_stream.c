@@ -14,12 +14,13 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/numbers.h"
+#include "base/units.h"
 #include "fabric/local_socket.h"
 #include "fabric/net_stream_inside.h"
 #include "fabric/net_stream_told.h"
 #include "fabric/trust.h"
 
-#define GREETING_NS INT64_C(5000000000)
+#define GREETING_NS (5 * NS_PER_S)
 
 enum {
     BACKLOG = 128,
@@ -39,7 +40,7 @@ enum weft_status net_carrier_parse(
         [NET_CARRIER_SHM] = "shm",
         [NET_CARRIER_UCX] = "ucx",
     };
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+    for (size_t i = 0; i < ARRAY_COUNT(names); i++) {
         if (strcmp(text, names[i]) == 0) {
             *carrier_out = (enum net_carrier)i;
             return WEFT_OK;

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/units.h"
 #include "client/http_call.h"
 #include "engine/monotonic.h"
 #include "fabric/file_proof.h"
@@ -56,7 +57,7 @@ enum weft_status fetch_parse(
 {
     static const char *const names[] = {
         [FETCH_MODELS] = "models", [FETCH_ALL] = "all", [FETCH_NOTHING] = "none"};
-    for (uint32_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+    for (uint32_t i = 0; i < ARRAY_COUNT(names); i++) {
         if (strcmp(text == NULL ? "models" : text, names[i]) == 0) {
             *kinds_out = (enum fetch_kinds)i;
             return WEFT_OK;

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "console/arguments.h"
 #include "document/quantity.h"
 #include "server/http.h"
@@ -33,7 +34,7 @@ static const struct row rows[] = {
     {"bandwidth", QUANTITY_BANDWIDTH, NARROW(bytes_per_s_min)},
 };
 
-enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
+enum { ROWS = ARRAY_COUNT(rows) };
 
 static const struct row *find_row(const char *name, size_t length)
 {

@@ -20,7 +20,7 @@
 #include "service/screen.h"
 #include "service/served_trace.h"
 
-#define DRAIN_LOOK_NS INT64_C(10000000)
+#define DRAIN_LOOK_NS (10 * NS_PER_MS)
 #define TICK_NS       NS_PER_S
 #define LAST_WORDS_NS NS_PER_S /* For the last answers to reach their clients. */
 
@@ -296,7 +296,7 @@ static bool can_draw(void)
 static bool is_utf8(void)
 {
     static const char *const variables[] = {"LC_ALL", "LC_CTYPE", "LANG"};
-    for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
+    for (size_t i = 0; i < ARRAY_COUNT(variables); i++) {
         if (is_set(variables[i])) {
             const char *value = getenv(variables[i]);
             return strstr(value, "UTF-8") != NULL || strstr(value, "utf8") != NULL;
