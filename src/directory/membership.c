@@ -27,7 +27,7 @@ enum {
     RACES_MAX = 8,  /* For names that were free a moment before. */
 };
 
-#define TITLE_WAIT_NS (2 * DIRECTORY_LEASE_MS * NS_PER_MS) /* For an earlier holder of a title. */
+#define TITLE_WAIT_NS (2 * NS_PER_MS * DIRECTORY_LEASE_MS) /* For an earlier holder of a title. */
 
 /* How it stands with the directory. */
 enum state { STATE_GOOD, STATE_AWAY, STATE_LOST };
@@ -132,7 +132,7 @@ static void tell_node(struct membership *membership, uint32_t number)
     } else if (is_member && *known != member->incarnation) {
         if (take_machine(membership, number, member)) {
             say_member(membership, member);
-            memcpy(membership->titles[number], member_title(member), NAME_BYTES_MAX);
+            (void)snprintf(membership->titles[number], NAME_BYTES_MAX, "%s", member_title(member));
             const struct net_stream_peer peer = {
                 .node = number,
                 .incarnation = member->incarnation,
