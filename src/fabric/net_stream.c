@@ -423,12 +423,14 @@ static enum weft_status open_tcp_listener(struct net_stream *net, struct weft_er
     if (made < 0) {
         return error_set(error, WEFT_IO, "cannot listen on %s: %s", given, strerror(errno));
     }
-    struct sockaddr_storage bound;
+    union {
+        struct sockaddr any;
+        struct sockaddr_in four;
+        struct sockaddr_in6 six;
+    } bound = {.six = {.sin6_family = AF_UNSPEC}};
     socklen_t bound_length = sizeof(bound);
-    (void)getsockname(made, (struct sockaddr *)&bound, &bound_length);
-    net->port = ntohs(
-        bound.ss_family == AF_INET6 ? ((const struct sockaddr_in6 *)&bound)->sin6_port
-                                    : ((const struct sockaddr_in *)&bound)->sin_port);
+    (void)getsockname(made, &bound.any, &bound_length);
+    net->port = ntohs(bound.any.sa_family == AF_INET6 ? bound.six.sin6_port : bound.four.sin_port);
     (void)snprintf(net->address, sizeof(net->address), "%s:%u", host, net->port);
     return WEFT_OK;
 }
