@@ -2,9 +2,9 @@
 
 #include <stdlib.h>
 
+#include "base/assert.h"
 #include "base/hash.h"
 #include "base/list.h"
-#include "base/assert.h"
 #include "base/memory.h"
 #include "model/catalogue.h"
 
