@@ -88,6 +88,7 @@ static bool choose_place(struct load *load, uint32_t *place_out)
 {
     const uint32_t count = load->options->url_count;
     const int64_t now_ns = clock_read(&load->clock);
+    ASSERT(count > 0);
     for (uint32_t i = 0; i < count; i++) {
         const uint32_t place = (load->turn + i) % count;
         if (load->places[place].down_until_ns <= now_ns) {

@@ -67,7 +67,9 @@ void ort_shorten(const char *said, char out[static ORT_SAID_BYTES])
         (void)snprintf(out + node, room, "...%.*s", (int)kept, point + length - kept);
     }
     for (char *at = out; *at != '\0'; at++) {
-        *at = *at == '\n' ? ' ' : *at;
+        if (*at == '\n') {
+            *at = ' ';
+        }
     }
 }
 

@@ -79,7 +79,7 @@ static struct block *make_block(uint64_t bytes, uint32_t size)
     const uint64_t whole = (bytes + HEADER_BYTES - 1) / HEADER_BYTES * HEADER_BYTES + HEADER_BYTES;
     const uint64_t pages = (whole + HUGE_BYTES - 1) / HUGE_BYTES * HUGE_BYTES;
     const bool is_huge = size < SIZES && pages - whole <= pages / STEPS;
-    if (bytes + 2 * HEADER_BYTES <= SMALL_BYTES) {
+    if (bytes <= SMALL_BYTES - 2 * HEADER_BYTES) {
         return make_small(bytes);
     }
     struct block *block =

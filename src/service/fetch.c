@@ -10,6 +10,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/memory.h"
@@ -131,7 +132,9 @@ static enum weft_status call(
         return WEFT_OK;
     }
     free(reply_out->body);
-    return refuse(fetch, reply_out->status, path, error);
+    const enum weft_status status = refuse(fetch, reply_out->status, path, error);
+    ASSERT(status != WEFT_OK);
+    return status;
 }
 
 /* Have a nonce that the node will accept answers to. */
@@ -139,7 +142,7 @@ static enum weft_status get_nonce(struct fetch *fetch, struct weft_error *error)
 {
     struct http_reply reply;
     const int64_t now_ns = monotonic_ns();
-    if (fetch->nonce_ns != 0 && now_ns - fetch->nonce_ns < NONCE_SECONDS * INT64_C(1000000000)) {
+    if (fetch->nonce_ns != 0 && now_ns - fetch->nonce_ns < NONCE_SECONDS * NS_PER_S) {
         return WEFT_OK;
     }
     if (call(fetch, OFFERED_ROUTE OFFERED_CHALLENGE, "", PIECE_SECONDS, &reply, error) != WEFT_OK) {
@@ -180,7 +183,7 @@ static bool check_list(const struct fetch *fetch, char *list)
          line = strchr(line, '\n') == NULL ? NULL : strchr(line, '\n') + 1) {
         last = line;
     }
-    if (strncmp(last, OFFERED_PROOF_LINE, strlen(OFFERED_PROOF_LINE)) != 0) {
+    if (list == NULL || strncmp(last, OFFERED_PROOF_LINE, strlen(OFFERED_PROOF_LINE)) != 0) {
         return false;
     }
     char *proof = last + strlen(OFFERED_PROOF_LINE);
@@ -288,7 +291,7 @@ static enum weft_status add_piece(
     struct weft_error *error)
 {
     char path[OFFERED_PATH_BYTES];
-    struct http_reply reply;
+    struct http_reply reply = {.status = 0};
     (void)snprintf(path, sizeof(path), OFFERED_ROUTE "/%s/%" PRIu64, item->sum, *offset);
     enum weft_status status = ask(fetch, path, PIECE_SECONDS, &reply, error);
     if (status != WEFT_OK) {

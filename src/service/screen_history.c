@@ -100,7 +100,7 @@ static char letter_of(const struct screen *screen, uint32_t workflow)
             c++;
         }
         if (i == workflow) {
-            return *c == '\0' ? '?' : *c;
+            return (char)(*c == '\0' ? '?' : *c);
         }
         is_taken[(uint8_t)*c] = true;
     }
