@@ -13,7 +13,7 @@ enum { FIRST, BEFORE, BESIDE, LAST, TASKS };
 /* Ways of the workflow take 12 ms, beside runs of 30 ms; a byte is a nanosecond. */
 static int setup(void **state)
 {
-    (void)state;
+    *state = &cluster;
     home_init(&cluster, /* node_count */ 4, /* model_count */ TASKS);
     for (uint32_t model = 0; model < TASKS; model++) {
         home_point(&cluster, model, 1, 1, 1, 100);
@@ -27,13 +27,6 @@ static int setup(void **state)
     cluster_edge(&cluster, BEFORE, LAST, 12 * MS);
     cluster.fleet->prices = (struct fleet_prices){.cpu = 0.05, .gpu = 1};
     cluster_seal(&cluster);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    cluster_deinit(&cluster);
     return 0;
 }
 
@@ -133,13 +126,11 @@ static void inputs_take_links_that_are_not_busy(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(
-            a_task_leaves_for_the_models_of_those_after_it, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_came_before_does_not_count, setup, teardown),
-        cmocka_unit_test_setup_teardown(
-            a_load_that_is_shorter_than_the_way_counts_instead, setup, teardown),
-        cmocka_unit_test_setup_teardown(all_that_come_later_count, setup, teardown),
-        cmocka_unit_test_setup_teardown(inputs_take_links_that_are_not_busy, setup, teardown),
+        CLUSTER_CASE(a_task_leaves_for_the_models_of_those_after_it),
+        CLUSTER_CASE(what_came_before_does_not_count),
+        CLUSTER_CASE(a_load_that_is_shorter_than_the_way_counts_instead),
+        CLUSTER_CASE(all_that_come_later_count),
+        CLUSTER_CASE(inputs_take_links_that_are_not_busy),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
