@@ -8,8 +8,9 @@ the best of a few policies carries is found first: up to which at least 0.95 of 
 that are met at a light load or, where there are none, its runs are stable. At 0.3, 0.6 and 0.9 of
 it weft then runs beside strong compositions. Where one of them meets more than 2 points more or,
 without SLOs, has a mean latency that is more than 5 % less, the best one and weft run once more on
-other seeds. Prints Markdown: where weft is still behind, worst first, and then in how many cases
-it is ahead, level and behind.
+other seeds. Prints Markdown: where weft is still behind, worst first, by how many points or,
+without SLOs, with how many times the mean latency; and then in how many cases it is ahead, level
+and behind.
 
 Settings, in the environment: those of tools/kept.py; SEEDS of the first round (1..2), and
 SEEDS_MORE (11..16) of the second.
@@ -79,7 +80,7 @@ class Case:
         return kept.compare(self.path, policy, *rates, *options)
 
     def scores(self, policy, rate, seeds):
-        """The larger the better, each in points or per cent of another; by seed."""
+        """The larger the better: points of SLOs or, without, hundredths of the mean's logarithm."""
         runs = self.runs(policy, rate, seeds)
         if self.has_slos:
             return [100 * (run["slo_hit_rate"] or 0.0) for run in runs]
@@ -145,8 +146,8 @@ def main():
             print(f"{number}: {case.kind()}", file=sys.stderr, flush=True)
     print("| drawn | share | difference | best of the others | |\n|---|---|---|---|---|")
     for gap, half, best, share, case in sorted(behind, key=lambda each: each[0]):
-        unit = "" if case.has_slos else " %"
-        cells = [f"{case.number}, {case.kind()}", f"{share}", f"{gap:+.1f} ± {half:.1f}{unit}"]
+        found = f"{gap:+.1f} ± {half:.1f}" if case.has_slos else f"× {math.exp(-gap / 100):.2f}"
+        cells = [f"{case.number}, {case.kind()}", f"{share}", found]
         print("| " + " | ".join([*cells, f"`{best}`", describe(case.drawn)]) + " |")
     print("\n| | ahead | level | behind |\n|---|---|---|---|")
     for kind, found in sorted(counts.items()):
