@@ -139,9 +139,7 @@ void weft_home_plan(struct arena *arena, const struct plan_input *input, struct 
                 are_gathered && has_shares(input->fleet, input->profile, workflow->tasks[task].run);
             waits[number] = shares[number] && !(are_far && is_long(&way));
             kinds[number] =
-                waits[number]
-                    ? weft_kinds_plan(arena, &esg->queues[number], input->fleet->device_count)
-                    : NULL;
+                weft_kinds_plan(arena, &esg->queues[number], input->fleet->device_count);
         }
     }
     plan_out->shares = shares;

@@ -17,7 +17,7 @@ struct weft_plan {
     const struct esg_plan *esg; /* What esg would know. */
     const bool *shares;         /* By queue: whether its tasks have configs as with esg, */
     const bool *waits;          /* and wait at their home. */
-    const struct weft_kind *const *kinds; /* By queue that waits, by kind of device. */
+    const struct weft_kind *const *kinds; /* By queue and kind of device. */
     const uint32_t *parts; /* By kind of device: the most units that haste may take. */
     bool is_short;         /* Models may have to leave memory. */
 };
