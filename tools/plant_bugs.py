@@ -53,11 +53,11 @@ COLUMNS = {
         f"unit/{name}"
         for name in (
             "agreement", "artifact", "bank", "batch_failures", "board", "cells", "claims",
-            "cuda_engine", "cuda_graph", "edition", "editions", "esg", "function_isolation",
-            "give_up", "identity", "inbox", "inspect", "keys", "keys_recall", "linger",
-            "links_fair", "load_failures", "membership", "message", "need", "node", "outbox",
-            "policy_fit", "pools", "refine", "repository", "reservations", "scenario", "states",
-            "steal_near", "view",
+            "cuda_engine", "cuda_graph", "devices", "edition", "editions", "esg",
+            "function_isolation", "give_up", "identity", "inbox", "inspect", "keys", "keys_recall",
+            "linger", "links_fair", "load_failures", "membership", "message", "need", "node",
+            "outbox", "policy_fit", "pools", "ready", "refine", "repository", "reservations",
+            "scenario", "states", "steal_near", "view",
         )
     ),
     "machines": ("conformance/nets", "unit/remote", "unit/rings"),

@@ -83,20 +83,27 @@ static int64_t planned_ns(int64_t run_ns, double margin)
     return run_ns + (int64_t)((double)run_ns * margin);
 }
 
-int64_t configs_beside_ns(
-    const struct fleet *fleet, uint32_t device, uint32_t gpu, int64_t run_ns, double interference)
+uint32_t configs_sharer(const struct fleet *fleet, uint32_t device)
 {
     for (uint32_t i = 0; i < fleet->worker_count; i++) {
-        const struct fleet_worker *worker = &fleet->workers[i];
-        if (worker->device == device && worker->sharing == SHARES_SM) {
-            const uint32_t all = worker->gpu_units * fleet_partitions(worker);
-            const uint32_t held = gpu == 0 ? worker->gpu_units : gpu;
-            const uint32_t others = all > held ? all - held : 0;
-            return planned_ns(
-                run_ns, sharing_stretch(worker, /* others */ 0, others, interference) - 1);
+        if (fleet->workers[i].device == device && fleet->workers[i].sharing == SHARES_SM) {
+            return i;
         }
     }
-    return run_ns;
+    return WORKER_NONE;
+}
+
+int64_t configs_beside_ns(
+    const struct fleet *fleet, uint32_t sharer, uint32_t gpu, int64_t run_ns, double interference)
+{
+    if (sharer == WORKER_NONE) {
+        return run_ns;
+    }
+    const struct fleet_worker *worker = &fleet->workers[sharer];
+    const uint32_t all = worker->gpu_units * fleet_partitions(worker);
+    const uint32_t held = gpu == 0 ? worker->gpu_units : gpu;
+    const uint32_t others = all > held ? all - held : 0;
+    return planned_ns(run_ns, sharing_stretch(worker, /* others */ 0, others, interference) - 1);
 }
 
 static struct row make_row(
@@ -105,7 +112,8 @@ static struct row make_row(
     const struct configs_prices prices = configs_prices(fleet);
     struct row row = {.choice = *choice, .number = number};
     row.choice.beside_ns = configs_beside_ns(
-        fleet, choice->device, choice->config.gpu, choice->run_ns, choice->interference);
+        fleet, configs_sharer(fleet, choice->device), choice->config.gpu, choice->run_ns,
+        choice->interference);
     row.weight = (struct search_choice){
         .time_ns = planned_ns(row.choice.beside_ns, margin),
         .cost = configs_cost(prices, choice->config, row.choice.beside_ns),

@@ -58,9 +58,15 @@ int64_t configs_cost(struct configs_prices prices, struct config config, int64_t
  */
 struct configs_prices configs_prices(const struct fleet *fleet);
 
-/* What @run_ns on @gpu units of a device become while others hold the rest of it; 0: all units. */
+/* The first worker of kind @device where batches share processors. WORKER_NONE: none. */
+uint32_t configs_sharer(const struct fleet *fleet, uint32_t device);
+
+/*
+ * What @run_ns on @gpu units, 0 for all, become while others hold the rest of the device. @sharer
+ * is the first worker of its kind where batches share the processors.
+ */
 int64_t configs_beside_ns(
-    const struct fleet *fleet, uint32_t device, uint32_t gpu, int64_t run_ns, double interference);
+    const struct fleet *fleet, uint32_t sharer, uint32_t gpu, int64_t run_ns, double interference);
 
 /* Whether @worker could ever hold a batch that needs @bytes, if nothing else were there. */
 bool configs_can_hold(

@@ -45,6 +45,11 @@ bool engine_revise(struct engine *engine, uint32_t model, const struct artifact_
     return engine->ops->revise != NULL && engine->ops->revise(engine, model, versions);
 }
 
+bool engine_look(struct engine *engine)
+{
+    return engine->ops->look != NULL && engine->ops->look(engine);
+}
+
 void engine_wake(struct engine *engine, uint64_t token)
 {
     ASSERT(engine->ops->wake != NULL);

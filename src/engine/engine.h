@@ -3,8 +3,8 @@
  *
  * An engine is one of several back ends behind a table. Every operation is called on the
  * thread of its host, returns at once, and ends in one call of engine_host.done on that
- * same thread, never from inside an operation; what is cancelled ends in none. An engine
- * with threads of its own hands their results over through the host's loop.
+ * same thread, never from inside another operation than look(); what is cancelled ends in
+ * none. An engine with threads of its own hands their results over through the host's loop.
  *
  *     engine_load(engine, worker, model);       done: ENGINE_LOADED
  *     engine_launch(engine, &batch);            done: ENGINE_RAN, with the outputs
@@ -169,6 +169,13 @@ struct engine_ops {
      */
     bool (*revise)(struct engine *engine, uint32_t model, const struct artifact_versions *versions);
 
+    /*
+     * The host is about to wait in its loop. What is known to have ended already is told now, as
+     * it would be from there. False if nothing is. Optional: engines that only learn of it in the
+     * loop have none.
+     */
+    bool (*look)(struct engine *engine);
+
     /* A time asked for with wake_at() has come. Optional: engines that never ask have none. */
     void (*wake)(struct engine *engine, uint64_t token);
 
@@ -194,6 +201,7 @@ void engine_unload(struct engine *engine, uint32_t worker, uint32_t model);
 void engine_reshape(struct engine *engine, uint32_t worker, uint32_t gpu);
 enum weft_status engine_launch(struct engine *engine, const struct engine_batch *batch);
 void engine_cancel(struct engine *engine, uint64_t batch);
+bool engine_look(struct engine *engine);
 void engine_wake(struct engine *engine, uint64_t token);
 bool engine_revise(struct engine *engine, uint32_t model, const struct artifact_versions *versions);
 

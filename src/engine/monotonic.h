@@ -25,4 +25,10 @@ static inline int64_t thread_ns(void)
     return clock_now_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
+/* The same of all threads of this process. */
+static inline int64_t process_ns(void)
+{
+    return clock_now_ns(CLOCK_PROCESS_CPUTIME_ID);
+}
+
 #endif /* ENGINE_MONOTONIC_H */

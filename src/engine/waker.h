@@ -3,8 +3,9 @@
  *
  * A processor that sleeps takes long to wake. What sleeps there and is to be woken soon, such as a
  * client of this machine by its answer, is there sooner if its processor has been woken meanwhile.
- * That costs hardly more: waking what sleeps on a processor that is awake is quick. The system puts
- * a thread that wakes up on a processor that is idle.
+ * On some machines that costs hardly more: waking what sleeps on a processor that is awake is
+ * quick. On others each costs as much. The system puts a thread that wakes up on a processor that
+ * is idle.
  */
 #ifndef ENGINE_WAKER_H
 #define ENGINE_WAKER_H

@@ -219,6 +219,14 @@ int64_t fleet_transfer_ns(const struct fleet *fleet, uint32_t from, uint32_t to,
     return network->latency_ns + fleet_bytes_ns(bytes, rate);
 }
 
+int64_t fleet_transfer_least_ns(const struct fleet *fleet, uint64_t bytes)
+{
+    const struct fleet_network *network = &fleet->network;
+    const uint64_t rate =
+        network->has_own_rates ? 0 : slower(fleet_up_rate(fleet, 0), fleet_down_rate(fleet, 0));
+    return network->latency_ns + fleet_bytes_ns(bytes, rate);
+}
+
 int64_t fleet_bytes_ns(uint64_t bytes, uint64_t bytes_per_s)
 {
     uint64_t ns;

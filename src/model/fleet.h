@@ -176,6 +176,9 @@ uint32_t fleet_rack_count(const struct fleet *fleet);
 /* How long @bytes take between two nodes on an idle network: the slowest link decides. */
 int64_t fleet_transfer_ns(const struct fleet *fleet, uint32_t from, uint32_t to, uint64_t bytes);
 
+/* As long as that between any two nodes, or less. */
+int64_t fleet_transfer_least_ns(const struct fleet *fleet, uint64_t bytes);
+
 /* @bytes at @bytes_per_s, rounded up, at most DURATION_NS_MAX; 0 if the rate is 0: no limit. */
 int64_t fleet_bytes_ns(uint64_t bytes, uint64_t bytes_per_s);
 

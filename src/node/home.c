@@ -82,11 +82,11 @@ void home_ended(struct node *node, const struct message *message)
 }
 
 /* What the policy is told of queue @number. */
-static struct queue_facts facts_of(const struct node *node, uint32_t number)
+static void find_facts(const struct node *node, uint32_t number, struct queue_facts *facts_out)
 {
     const struct home_queue *queue = &node->home.queues[number];
     const struct ticket *head = ticket_at(node, queue->list.first);
-    struct queue_facts facts = {
+    *facts_out = (struct queue_facts){
         .worker = WORKER_NONE,
         .workflow = head->workflow,
         .task = head->task,
@@ -110,11 +110,11 @@ static struct queue_facts facts_of(const struct node *node, uint32_t number)
         if (ticket->put_off != head->put_off) {
             break;
         }
-        if (ticket->arrived_ns < facts.head_arrived_ns) {
-            facts.head_arrived_ns = ticket->arrived_ns;
-            facts.head_deadline_ns = ticket->deadline_ns;
+        if (ticket->arrived_ns < facts_out->head_arrived_ns) {
+            facts_out->head_arrived_ns = ticket->arrived_ns;
+            facts_out->head_deadline_ns = ticket->deadline_ns;
         }
-        facts.holders[facts.look_count++] = ticket->holder;
+        facts_out->holders[facts_out->look_count++] = ticket->holder;
         uint32_t i = 0;
         while (i < holder_count && holders[i] != ticket->holder) {
             i++;
@@ -129,8 +129,7 @@ static struct queue_facts facts_of(const struct node *node, uint32_t number)
         slot = ticket->link.next;
     }
     ASSERT(holder_count > 0);
-    facts.holder = holders[most]; /* In a tie, the first to have so many. */
-    return facts;
+    facts_out->holder = holders[most]; /* In a tie, the first to have so many. */
 }
 
 /* The last node of a cluster drains: it alone can finish what is here. */
@@ -306,7 +305,8 @@ static uint32_t serve(struct node *node, uint32_t number)
             recheck(node, queue);
             break;
         }
-        const struct queue_facts facts = facts_of(node, number);
+        struct queue_facts facts;
+        find_facts(node, number, &facts);
         const struct need need = need_at(node, facts.workflow, facts.task, facts.head_items);
         const bool is_met = choose_first(&node->view, need) != WORKER_NONE;
         const uint32_t resort = is_met ? WORKER_NONE : find_resort(node, need);

@@ -83,6 +83,9 @@ static void look_around(struct node *node)
     home->any_at_ns = now_ns(node);
     home->any_key = INT64_MAX;
     home->any_wanting_key = INT64_MAX;
+    if (now_ns(node) - node->board->urgent_ns >= STALE_NS) {
+        return; /* Whatever was urgent anywhere is too old. */
+    }
     for (uint32_t peer = 0; peer < node->fleet->node_count; peer++) {
         const struct press press = press_of(node, peer);
         home->any_key = min_i64(press.key, home->any_key);

@@ -88,7 +88,7 @@ int64_t esg_warm_wait(
     for (uint32_t more = 1; queue->items + more <= known->batch_max; more *= 2) {
         const int64_t wait_ns = gap_ns * more;
         struct search_query query = {
-            .target_ns = found->target_ns - wait_ns - known->transfer_ns * more,
+            .target_ns = found->wish_ns - wait_ns - known->transfer_ns * more,
             .batch_min = min_u32(queue->head_items, known->batch_max),
             .batch_max = queue->items,
             .path_count = 1,

@@ -27,7 +27,8 @@
  * after its arrival, so that short jobs do not wait for long ones. What can no longer be in time
  * gives way to what can (weft_give_up.h). What is evicted is chosen as by compass. Batches are made
  * where they pay, on parts of a device if those cost nothing (weft_batch.h). Tasks that were
- * measured on shares of several devices wait in home queues instead (weft_home.h).
+ * measured on shares of several devices wait in home queues instead (weft_home.h), or are placed by
+ * what a worker costs those that come after them, too (weft_onward.h).
  *
  * Source: our own; costs of models as in compass, tolls as marginal waits of a queue (Nona),
  * configs of shares and batches as in esg.
@@ -48,11 +49,13 @@
 #include "policy/weft_ahead.h"
 #include "policy/weft_batch.h"
 #include "policy/weft_copy.h"
+#include "policy/weft_ended.h"
 #include "policy/weft_fade.h"
 #include "policy/weft_give_up.h"
 #include "policy/weft_home.h"
 #include "policy/weft_hop.h"
 #include "policy/weft_keep.h"
+#include "policy/weft_onward.h"
 #include "policy/weft_options.h"
 #include "policy/weft_stay.h"
 #include "policy/weighed.h"
@@ -253,6 +256,8 @@ static void open_hop(
     };
     compass_task_init(&hop->task, input, &facts->job->graph->tasks[facts->task], facts->items);
     hop->task.demand = &state_of(input)->demand;
+    const struct weft_plan *plan = input->plan;
+    hop->is_of_shares = plan->shares[facts->job->graph->queue_first + facts->task];
     hop->key_ns = policy_advance(key_of(input, facts->job, facts->task), facts->job->priority);
     hop->bytes = 0;
     for (uint32_t i = 0; i < facts->input_count; i++) {
@@ -320,6 +325,25 @@ static int64_t free_at_ns(
     return max_i64(free_ns, view->now_ns);
 }
 
+/*
+ * What it costs others to run a task of shares on @worker: those that come after it, and those
+ * whose inputs take the same link to it. How busy that is can only be guessed by what this node
+ * sends there. Tasks of whole devices, of which many are sent, choose worse by such a guess.
+ */
+static int64_t beyond_ns(const struct weft_hop *hop, uint32_t worker)
+{
+    const struct policy_input *input = hop->input;
+    const uint32_t to = input->view->fleet->workers[worker].node;
+    if (!hop->is_of_shares) {
+        return 0;
+    }
+    const int64_t toll_ns =
+        to == input->view->node
+            ? 0
+            : weft_brought_toll_ns(&state_of(input)->brought, input, to, hop->bytes);
+    return weft_onward_ns(hop, worker) + toll_ns / 64 * compass_64ths(input->options[WEFT_TOLL]);
+}
+
 /* The score of @worker, which can be used, and of whose row a part has faded. */
 static int64_t score_ns(struct weft_hop *hop, uint32_t worker, int64_t faded)
 {
@@ -342,6 +366,7 @@ static int64_t score_ns(struct weft_hop *hop, uint32_t worker, int64_t faded)
             find_way(hop, spec->node, hop->return_node, hop->return_bytes, &hop->back);
         extra_ns += back.whole_ns + back.toll_ns;
     }
+    extra_ns += beyond_ns(hop, worker);
     if (input->options[WEFT_LEARN] != 0) {
         extra_ns += view_slowed_ns(view, worker, times->run_ns) - times->run_ns;
     }
@@ -436,6 +461,9 @@ static void note_placed(struct weft_hop *hop, uint32_t worker)
     }
     const struct weft_transfer sent = weft_transfer(fleet, view->node, node, hop->bytes);
     weft_links_send(links_of(input), &sent, weft_links_rack(fleet), view->now_ns);
+    if (hop->is_of_shares && node != view->node) {
+        weft_brought_note(&state_of(input)->brought, input, node, hop->bytes);
+    }
     if (hop->return_bytes > 0) { /* It will cross the core again, and its sender counts it not. */
         struct weft_transfer back = weft_transfer(fleet, node, hop->return_node, hop->return_bytes);
         back.up_ns = 0;
@@ -470,13 +498,16 @@ static uint32_t place_task(const struct policy_input *input, const struct task_f
     return best;
 }
 
-/* Whose queue in the rack is longest, by time. It gives what would end sooner at @worker. */
+/*
+ * Whose queue in the rack is longest, by time. It gives what would end sooner at @worker. Where no
+ * task waits at another node, there is nothing to ask for.
+ */
 static uint32_t steal(const struct policy_input *input, uint32_t worker)
 {
     const struct view *view = input->view;
     uint32_t best = WORKER_NONE;
     int64_t best_ns = 0;
-    if (input->options[WEFT_STEAL] == 0 ||
+    if (input->options[WEFT_STEAL] == 0 || !view_may_wait(view) ||
         view_row_free_at_ns(view, worker) > view->now_ns) { /* Work is on its way to it. */
         return WORKER_NONE;
     }
@@ -533,8 +564,8 @@ const struct policy policy_weft = {
     .queued = queued,
     .order = order,
     .dispatch = dispatch,
-    .ended = weft_home_ended,
-    .ran = weft_home_ran,
+    .ended = weft_ended_home,
+    .ran = weft_ended_here,
     .steal = steal,
     .victim = compass_victim,
     .prefetch = compass_prefetch,

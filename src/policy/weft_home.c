@@ -20,6 +20,9 @@
 /* A load that evicts is paid again, by tasks that wait for what left, and by those behind them. */
 enum { EVICTION_WEIGHT = 2 };
 
+/* As many free units as a config needs, and no more: it fits best there. */
+#define UNITS_ENOUGH UINT32_MAX
+
 /* What waits for links is late by one part in this many of what it costs others there. */
 enum { OWN_WAIT = 4 };
 
@@ -77,6 +80,7 @@ struct bid {
     const struct configs_choice *choice;
     uint64_t bytes;   /* What it needs. */
     int64_t slowness; /* What it takes, as a ratio to what was planned. */
+    int64_t floor_ns; /* Where none of its inputs are, its score is no lower. */
 };
 
 /* One config, and where it would run. */
@@ -104,6 +108,14 @@ static int64_t slowness_of(const struct ask *ask, uint32_t worker)
     return shown > one + one / 2 ? max_i64(learnt, shown) : learnt;
 }
 
+/* What a run of @bid takes beyond what was planned where everything takes @slowness. */
+static int64_t more_ns(const struct policy_input *input, const struct bid *bid, int64_t slowness)
+{
+    return input->options[WEFT_LEARN] == 0
+               ? 0
+               : weft_learnt_more_ns(bid->choice->beside_ns, bid->slowness, slowness);
+}
+
 static struct place look_at_worker(const struct ask *ask, uint32_t worker)
 {
     const struct policy_input *input = ask->fit.input;
@@ -122,15 +134,29 @@ static struct place look_at_worker(const struct ask *ask, uint32_t worker)
     };
 }
 
+/* What @bid costs at least where none of its inputs are. INT64_MIN: that cannot be told. */
+static int64_t floor_of(const struct ask *ask, const struct bid *bid)
+{
+    const struct policy_input *input = ask->fit.input;
+    const uint64_t bytes = bid->config.batch * ask->fit.bytes_per_item;
+    if (!ask->inputs->are_together || weft_learnt_is_any_faster(ask->learn)) {
+        return INT64_MIN;
+    }
+    return fleet_transfer_least_ns(input->view->fleet, bytes) +
+           more_ns(input, bid, /* slowness */ WEFT_LEARN_ONE);
+}
+
 static struct bid look_at_config(const struct ask *ask, const struct configs_choice *choice)
 {
     const struct config config = esg_cut(choice->config, ask->fit.queue->items);
-    return (struct bid){
+    struct bid bid = {
         .config = config,
         .choice = choice,
         .bytes = fit_bytes(&ask->fit, &config),
         .slowness = weft_learnt_config(ask->learn, ask->number, choice->device, choice->config),
     };
+    bid.floor_ns = floor_of(ask, &bid);
+    return bid;
 }
 
 /* Whether @place could ever run @bid. */
@@ -178,9 +204,7 @@ static struct spot look_at_both(
         wait_ns = max_i64(free_at_ns - input->view->now_ns, WAIT_LEAST_NS);
         spot.delay_ns += wait_ns;
     }
-    if (input->options[WEFT_LEARN] != 0) {
-        spot.more_ns = weft_learnt_more_ns(bid->choice->beside_ns, bid->slowness, place->slowness);
-    }
+    spot.more_ns = more_ns(input, bid, place->slowness);
     /* Others wait as well behind one that waits, on links, and for what is evicted. */
     spot.score_ns = spot.delay_ns + spot.more_ns + wait_ns + toll_ns + place->eviction_ns;
     spot.is_ideal = spot.has_room && spot.delay_ns == 0 && place->slowness <= WEFT_LEARN_ONE;
@@ -281,14 +305,26 @@ static void try_all(
     }
 }
 
-/* Whether no other worker has to be looked at. */
-static bool is_settled(const struct ask *ask, const struct spot *spots, uint32_t count)
+/* Whether @bid is no better where none of its inputs are and @left units are free. */
+static bool is_beaten(const struct bid *bid, const struct spot *spot, uint32_t left)
 {
-    bool is_settled = ask->fit.input->weighed == NULL;
-    for (uint32_t i = 0; i < count && is_settled; i++) {
-        is_settled = spots[i].is_ideal;
+    const int64_t wait_ns = left < bid->config.gpu ? 2 * WAIT_LEAST_NS : 0; /* It counts twice. */
+    const int64_t least_ns = bid->floor_ns + wait_ns;
+    return spot->is_ideal || least_ns > spot->score_ns ||
+           (least_ns == spot->score_ns && left >= spot->left);
+}
+
+/* Whether none is better there; with UNITS_ENOUGH, wherever that is. */
+static bool are_beaten(
+    const struct ask *ask, const struct bid *bids, const struct spot *spots, uint32_t count,
+    uint32_t left)
+{
+    bool are_beaten = ask->fit.input->weighed == NULL;
+    for (uint32_t i = 0; i < count && are_beaten; i++) {
+        are_beaten =
+            is_beaten(&bids[i], &spots[i], left == UNITS_ENOUGH ? bids[i].config.gpu : left);
     }
-    return is_settled;
+    return are_beaten;
 }
 
 /* Some of the configs that were found, cheapest first. */
@@ -298,14 +334,16 @@ struct range {
 };
 
 /*
- * Where each config of @range would end first and cost others least. Inputs take longest to
- * anywhere but the node that has them: if every config is ideal there, none looks further.
+ * Where each config of @range would end first and cost others least. The node with the inputs
+ * comes first, as they take longest to anywhere else: a worker that could be no better than what
+ * is known by then is not looked at, and the search ends once none could be.
  */
 static void find(
     const struct ask *ask, const struct esg_found *found, struct range range,
     struct spot *spots_out)
 {
-    const struct fleet *fleet = ask->fit.input->view->fleet;
+    const struct view *view = ask->fit.input->view;
+    const struct fleet *fleet = view->fleet;
     const uint32_t near = weft_inputs_node(ask->inputs, 0);
     struct bid bids[SEARCH_PATHS_MAX];
     for (uint32_t i = 0; i < range.count; i++) {
@@ -316,11 +354,14 @@ static void find(
     for (uint32_t i = 0; near != NODE_NONE && i < fleet->nodes[near].worker_count; i++) {
         try_all(ask, fleet->nodes[near].worker_first + i, bids, spots_out, range.count);
     }
-    for (uint32_t at = 0; at < fleet->worker_count && !is_settled(ask, spots_out, range.count);
-         at++) {
-        const uint32_t worker = choose_round(ask->fit.input->view, at);
-        if (fleet->workers[worker].node != near) {
+    bool settled = are_beaten(ask, bids, spots_out, range.count, UNITS_ENOUGH);
+    for (uint32_t at = 0; at < fleet->worker_count && !settled; at++) {
+        const uint32_t worker = choose_round(view, at);
+        const uint32_t left = view_free_units(view, worker).gpu;
+        if (fleet->workers[worker].node != near &&
+            !are_beaten(ask, bids, spots_out, range.count, left)) {
             try_all(ask, worker, bids, spots_out, range.count);
+            settled = are_beaten(ask, bids, spots_out, range.count, UNITS_ENOUGH);
         }
     }
 }
@@ -433,10 +474,8 @@ static struct queue_facts seen_by_profile(
 {
     const int64_t now_ns = input->view->now_ns;
     struct queue_facts facts = *queue;
-    if (model != WEFT_LEARN_ONE) {
-        facts.head_deadline_ns = on_its_clock(queue->head_deadline_ns, now_ns, model);
-        facts.head_arrived_ns = on_its_clock(queue->head_arrived_ns, now_ns, model);
-    }
+    facts.head_deadline_ns = on_its_clock(queue->head_deadline_ns, now_ns, model);
+    facts.head_arrived_ns = on_its_clock(queue->head_arrived_ns, now_ns, model);
     return facts;
 }
 
@@ -479,9 +518,7 @@ static void dispatch_queue(
         .rest = weft_split_rest(input, queue),
     };
     esg_search(&asked, queue, &wish, &found);
-    struct esg_found wished = found;
-    wished.target_ns = found.wish_ns;
-    answer_out->wake_at_ns = esg_warm_wait(&asked, queue, &wished);
+    answer_out->wake_at_ns = esg_warm_wait(&asked, queue, &found);
     if (answer_out->wake_at_ns != 0) {
         return;
     }
@@ -503,6 +540,10 @@ static void dispatch_home(
 {
     const uint32_t run = input->catalogue->workflows[queue->workflow]->tasks[queue->task].run;
     const int64_t model = weft_split_model(input, run);
+    if (model == WEFT_LEARN_ONE) {
+        dispatch_queue(input, queue, model, answer_out);
+        return;
+    }
     const struct queue_facts facts = seen_by_profile(input, queue, model);
     dispatch_queue(input, &facts, model, answer_out);
 }
@@ -554,45 +595,4 @@ void weft_home_dispatch(
     }
     const struct policy_input asked = weft_home_as_esg(input);
     esg_dispatch_own(&asked, queue, answer_out);
-}
-
-/* How long @ended was to run, beside whatever else ran on its device. */
-static int64_t planned_ns(const struct policy_input *input, const struct ended_facts *ended)
-{
-    const struct fleet *fleet = input->view->fleet;
-    const uint32_t device = fleet->workers[ended->worker].device;
-    const uint32_t model = input->catalogue->workflows[ended->workflow]->tasks[ended->task].run;
-    const struct estimate planned =
-        profile_run(input->profile, model, device, ended->items, ended->config);
-    return configs_beside_ns(
-        fleet, device, ended->config.gpu, planned.run_ns, planned.interference);
-}
-
-void weft_home_ended(const struct policy_input *input, const struct ended_facts *ended)
-{
-    struct weft_state *state = input->state;
-    const struct workflow *workflow = input->catalogue->workflows[ended->workflow];
-    const struct weft_batch batch = {
-        .queue = workflow->queue_first + ended->task,
-        .model = workflow->tasks[ended->task].run,
-        .worker = ended->worker,
-        .device = input->view->fleet->workers[ended->worker].device,
-        .config = ended->config,
-    };
-    if (ended->completed) {
-        weft_learn_note(
-            &state->learn, &batch, planned_ns(input, ended), ended->run_ns, input->view->now_ns);
-    }
-}
-
-void weft_home_ran(const struct policy_input *input, const struct ended_facts *ended)
-{
-    struct weft_state *state = input->state;
-    const struct weft_plan *plan = input->plan;
-    const struct workflow *workflow = input->catalogue->workflows[ended->workflow];
-    if (plan->shares[workflow->queue_first + ended->task]) {
-        weft_learn_ran(
-            &state->learn, workflow->tasks[ended->task].run, planned_ns(input, ended),
-            ended->run_ns);
-    }
 }

@@ -54,8 +54,4 @@ void weft_home_dispatch(
     const struct policy_input *input, const struct queue_facts *queue,
     struct dispatch_answer *answer_out);
 
-/* Learn from a batch of a queue of this home, and from one that ran on a worker of this node. */
-void weft_home_ended(const struct policy_input *input, const struct ended_facts *ended);
-void weft_home_ran(const struct policy_input *input, const struct ended_facts *ended);
-
 #endif /* POLICY_WEFT_HOME_H */

@@ -78,18 +78,45 @@ static const uint32_t *find_parts(struct arena *arena, const struct plan_input *
     return parts;
 }
 
+/* By kind of device: its first worker where batches share the processors. */
+static const uint32_t *find_sharers(struct arena *arena, const struct fleet *fleet)
+{
+    uint32_t *sharers = arena_alloc(arena, fleet->device_count * sizeof(*sharers));
+    for (uint32_t device = 0; device < fleet->device_count; device++) {
+        sharers[device] = configs_sharer(fleet, device);
+    }
+    return sharers;
+}
+
 /* For how long the inputs of a task travel, and how long it runs at best. */
 struct way {
     int64_t travel_ns;
     int64_t run_ns;
 };
 
-/* Ways are long if they take more than one part in this many of a run. */
-enum { LONG_WAY = 8 };
+/*
+ * Ways are long if they take more than one part in this many of a run. What is gathered runs where
+ * its models are: where memory is too small for all, that is seldom where its inputs are.
+ */
+enum { LONG_WAY = 8, LONG_WAY_TO_MODELS = 16 };
 
-static bool is_long(const struct way *way)
+static bool is_long(const struct way *way, int64_t part)
 {
-    return way->travel_ns > way->run_ns / LONG_WAY;
+    return way->travel_ns > way->run_ns / part;
+}
+
+/* Whether every worker has memory for all models. */
+static bool have_all_models(const struct plan_input *input)
+{
+    uint64_t bytes = 0;
+    bool have_all = true;
+    for (uint32_t model = 0; model < input->profile->model_count; model++) {
+        bytes += input->profile->models[model].resident_bytes;
+    }
+    for (uint32_t worker = 0; worker < input->fleet->worker_count && have_all; worker++) {
+        have_all = bytes <= input->fleet->workers[worker].memory_bytes;
+    }
+    return have_all;
 }
 
 static struct way way_of(
@@ -116,7 +143,7 @@ static bool are_long(const struct plan_input *input, const struct esg_plan *esg)
             all.run_ns = min_i64(all.run_ns + way.run_ns, DURATION_NS_MAX);
         }
     }
-    return is_long(&all);
+    return is_long(&all, LONG_WAY);
 }
 
 void weft_home_plan(struct arena *arena, const struct plan_input *input, struct weft_plan *plan_out)
@@ -127,8 +154,10 @@ void weft_home_plan(struct arena *arena, const struct plan_input *input, struct 
     const struct esg_plan *esg = esg_plan(arena, &asked);
     const bool are_gathered = gathers(input);
     const bool are_far = are_long(input, esg);
+    const int64_t part = have_all_models(input) ? LONG_WAY : LONG_WAY_TO_MODELS;
     bool *shares = arena_alloc(arena, catalogue->queue_count * sizeof(*shares));
     bool *waits = arena_alloc(arena, catalogue->queue_count * sizeof(*waits));
+    const uint32_t kind_count = input->fleet->device_count;
     const struct weft_kind **kinds = arena_alloc(arena, catalogue->queue_count * sizeof(*kinds));
     for (uint32_t i = 0; i < catalogue->workflow_count; i++) {
         const struct workflow *workflow = catalogue->workflows[i];
@@ -137,14 +166,15 @@ void weft_home_plan(struct arena *arena, const struct plan_input *input, struct 
             const struct way way = way_of(input, esg, workflow, task);
             shares[number] =
                 are_gathered && has_shares(input->fleet, input->profile, workflow->tasks[task].run);
-            waits[number] = shares[number] && !(are_far && is_long(&way));
+            waits[number] = shares[number] && !(are_far && is_long(&way, part));
             kinds[number] =
-                weft_kinds_plan(arena, &esg->queues[number], input->fleet->device_count);
+                kind_count > 1 ? weft_kinds_plan(arena, &esg->queues[number], kind_count) : NULL;
         }
     }
     plan_out->shares = shares;
     plan_out->waits = waits;
     plan_out->parts = find_parts(arena, input);
+    plan_out->sharers = find_sharers(arena, input->fleet);
     plan_out->kinds = kinds;
     plan_out->esg = esg;
 }

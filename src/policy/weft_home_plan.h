@@ -17,9 +17,10 @@ struct weft_plan {
     const struct esg_plan *esg; /* What esg would know. */
     const bool *shares;         /* By queue: whether its tasks have configs as with esg, */
     const bool *waits;          /* and wait at their home. */
-    const struct weft_kind *const *kinds; /* By queue and kind of device. */
-    const uint32_t *parts; /* By kind of device: the most units that haste may take. */
-    bool is_short;         /* Models may have to leave memory. */
+    const uint32_t *parts;      /* By kind of device: the most units that haste may take, */
+    const uint32_t *sharers;    /* and its worker for configs_beside_ns(). */
+    const struct weft_kind *const *kinds; /* By queue, by kind of device; NULL: there is one. */
+    bool is_short;                        /* Models may have to leave memory. */
 };
 
 /* Find out which tasks wait, and prepare for them. */

@@ -34,6 +34,7 @@ struct weft_hop {
     const struct task_facts *facts;
     struct compass_prices prices;
     struct compass_task task;
+    bool is_of_shares;           /* It was measured on shares of a device. */
     int64_t key_ns;              /* Where it would stand in a queue. */
     uint64_t bytes;              /* Of its inputs, which are all here. */
     uint32_t return_node;        /* Where its output is gathered; NODE_NONE: wherever it runs. */

@@ -90,10 +90,13 @@ void weft_inputs_find(
 {
     inputs_out->ask = ask;
     inputs_out->brought = brought;
+    inputs_out->are_together = true;
     inputs_out->holders = 0;
     inputs_out->are_near = are_near(inputs_out, run_ns);
     for (uint32_t i = 0; i <= ask->queue->look_count; i++) {
         const uint32_t node = weft_inputs_node(inputs_out, i);
+        inputs_out->are_together = inputs_out->are_together && node != NODE_NONE &&
+                                   node == weft_inputs_node(inputs_out, 0);
         inputs_out->holders |= node == NODE_NONE ? UINT64_MAX : node_bit(node);
         if (!inputs_out->are_near) {
             inputs_out->sources[i] = node == NODE_NONE ? (struct weft_source){.node = node}
@@ -167,13 +170,38 @@ int64_t weft_inputs_toll_ns(const struct weft_inputs *inputs, uint32_t items, ui
     return toll_ns;
 }
 
+/* So many nodes bring as much as this one. */
+static uint32_t count_homes(const struct policy_input *input)
+{
+    return min_u32(input->catalogue->queue_count, input->view->fleet->node_count);
+}
+
+int64_t weft_brought_toll_ns(
+    const struct weft_brought *brought, const struct policy_input *input, uint32_t to,
+    uint64_t bytes)
+{
+    const struct fleet *fleet = input->view->fleet;
+    return weft_link_toll_ns(
+        &brought->down[to % WEFT_MACHINES], fleet_bytes_ns(bytes, fleet_down_rate(fleet, to)),
+        input->view->now_ns);
+}
+
+void weft_brought_note(
+    struct weft_brought *brought, const struct policy_input *input, uint32_t to, uint64_t bytes)
+{
+    const struct fleet *fleet = input->view->fleet;
+    weft_link_send(
+        &brought->down[to % WEFT_MACHINES], fleet_bytes_ns(bytes, fleet_down_rate(fleet, to)),
+        count_homes(input), input->view->now_ns);
+}
+
 void weft_inputs_bring(
     const struct weft_inputs *inputs, uint32_t items, uint32_t to, struct weft_brought *brought)
 {
     const struct fleet *fleet = fleet_of(inputs);
     const int64_t at_ns = now_ns(inputs);
     const int64_t core_ns = core_use_ns(inputs);
-    const uint32_t homes = min_u32(inputs->ask->input->catalogue->queue_count, fleet->node_count);
+    const uint32_t homes = count_homes(inputs->ask->input);
     const uint32_t far = inputs->are_near ? 0 : count_far(inputs, items, to);
     for (uint32_t i = 0, at = 0; i < far; i++, at++) {
         at = next_far(inputs, to, at);

@@ -37,8 +37,9 @@ struct weft_source {
 struct weft_inputs {
     const struct fit_ask *ask;
     const struct weft_brought *brought;
-    bool are_near;    /* Their ways are so short that they are free. */
-    uint64_t holders; /* A bit for each node that has some, modulo 64. */
+    bool are_near;     /* Their ways are so short that they are free. */
+    bool are_together; /* All are at one node. */
+    uint64_t holders;  /* A bit for each node that has some, modulo 64. */
     struct weft_source sources[QUEUE_LOOKS_MAX + 1]; /* The last stands for all others. */
 };
 
@@ -55,6 +56,15 @@ int64_t weft_inputs_arrive_ns(const struct weft_inputs *inputs, uint32_t items, 
 
 /* What they cost others. */
 int64_t weft_inputs_toll_ns(const struct weft_inputs *inputs, uint32_t items, uint32_t to);
+
+/* What it costs others on the link into node @to to bring @bytes there from another. */
+int64_t weft_brought_toll_ns(
+    const struct weft_brought *brought, const struct policy_input *input, uint32_t to,
+    uint64_t bytes);
+
+/* A task that is placed brings @bytes to node @to, as do those of other nodes. */
+void weft_brought_note(
+    struct weft_brought *brought, const struct policy_input *input, uint32_t to, uint64_t bytes);
 
 /* They are brought there, and what all homes bring is counted. */
 void weft_inputs_bring(

@@ -46,6 +46,11 @@ static int64_t believed(int64_t ratio, int64_t doubt)
     return max_i64(off, -off) > WEFT_LEARN_ONE / doubt ? ratio : WEFT_LEARN_ONE;
 }
 
+static bool is_faster(const struct weft_learnt_worker *worker)
+{
+    return believed(WEFT_LEARN_ONE + worker->ratio, WORKER_DOUBT) < WEFT_LEARN_ONE;
+}
+
 static int64_t bounded(int64_t ratio)
 {
     return max_i64(min_i64(ratio, RATIO_MAX), RATIO_MIN);
@@ -101,15 +106,22 @@ void weft_learn_note(
     queue->ratio += (int32_t)((new_queue - of_queue) / queue->count);
     *config += (int32_t)((new_config - of_config) / CONFIG_WEIGHT);
     if (queue->count >= QUEUE_KNOWN) {
+        learn->workers_faster -= is_faster(worker) ? 1 : 0;
         worker->ratio =
             (int32_t)(of_worker - WEFT_LEARN_ONE + (new_worker - of_worker) / WORKER_WEIGHT);
         worker->at_ns = now_ns;
+        learn->workers_faster += is_faster(worker) ? 1 : 0;
     }
 }
 
 int64_t weft_learnt_worker(const struct weft_learn *learn, uint32_t worker, int64_t now_ns)
 {
     return believed(worker_ratio(learn, worker, now_ns), WORKER_DOUBT);
+}
+
+bool weft_learnt_is_any_faster(const struct weft_learn *learn)
+{
+    return learn->workers_faster > 0;
 }
 
 int64_t weft_learnt_all(const struct weft_learn *learn)
@@ -144,6 +156,6 @@ int64_t weft_learnt_config(
 
 int64_t weft_learnt_more_ns(int64_t planned_ns, int64_t of_config, int64_t of_worker)
 {
-    const int64_t one = WEFT_LEARN_ONE * WEFT_LEARN_ONE;
+    const int64_t one = (int64_t)WEFT_LEARN_ONE * WEFT_LEARN_ONE;
     return planned_ns / one * (of_config * of_worker - one);
 }

@@ -46,6 +46,7 @@ struct weft_learn {
     struct weft_learnt_queue all;
     int32_t configs[WEFT_LEARN_CONFIGS]; /* Likewise. */
     struct weft_learnt_worker workers[WEFT_LEARN_WORKERS];
+    uint32_t workers_faster; /* Those that were known to be, before that fades. */
 };
 
 /* Of what something is learnt. */
@@ -67,6 +68,9 @@ void weft_learn_ran(struct weft_learn *learn, uint32_t model, int64_t planned_ns
 
 /* By which ratio everything takes longer on @worker: WEFT_LEARN_ONE unless there is no doubt. */
 int64_t weft_learnt_worker(const struct weft_learn *learn, uint32_t worker, int64_t now_ns);
+
+/* Whether weft_learnt_worker() may be less than WEFT_LEARN_ONE for any worker. */
+bool weft_learnt_is_any_faster(const struct weft_learn *learn);
 
 /* By which ratio a config takes longer than measured, likewise. */
 int64_t weft_learnt_config(

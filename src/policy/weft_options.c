@@ -7,6 +7,8 @@ const struct policy_option weft_options[] = {
     [WEFT_LINKS] = {"links", 1, 0, 1, true, "0: ignore what waits on the own link"},
     [WEFT_TOLL] = {"toll", 1, 0, 100, false, "weight of what transfers cost others"},
     [WEFT_RETURN] = {"return", 1, 0, 1, true, "0: ignore where outputs are gathered"},
+    [WEFT_ONWARD] =
+        {"onward", 8, 0, 100, false, "weight of what tasks lose that come after one of shares"},
     [WEFT_DOUBT] =
         {"doubt", 3, 0, 100, false, "work that may arrive first, as a multiple of the transfer"},
     [WEFT_FADE] = {"fade", 1, 0, 1, true, "0: believe rows however old they are"},

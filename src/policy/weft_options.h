@@ -11,6 +11,7 @@ enum weft_option {
     WEFT_LINKS,
     WEFT_TOLL,
     WEFT_RETURN,
+    WEFT_ONWARD,
     WEFT_DOUBT,
     WEFT_FADE,
     WEFT_CHANCE,

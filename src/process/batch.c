@@ -151,6 +151,7 @@ static bool send_batch(struct process_worker *worker, struct process_batch *batc
         return false;
     }
     process_worker_send_launch(worker);
+    engine->near.sent = order.near != 0 ? worker : NULL;
     process_spin(worker);
     return true;
 }

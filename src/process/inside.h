@@ -137,6 +137,7 @@ struct engine_process {
     struct process_near near;
     struct process_linger linger;      /* After a batch that was near, */
     struct process_linger gpu_linger;  /* and after one on a GPU. */
+    struct process_ready ready;        /* Whether the former pays. */
     bool was_on_gpu;                   /* As the last one was. */
     struct process_revision *revision; /* revise.h */
     int32_t *ahead_credits;            /* By workflow: while there is some, tasks are run ahead. */

@@ -73,6 +73,17 @@ uint32_t process_near_launch(struct engine_process *engine, const struct engine_
     return near->processor;
 }
 
+bool process_near_look(struct engine_process *engine)
+{
+    struct process_worker *worker = engine->near.sent;
+    const uint32_t pending = engine->pending;
+    engine->near.sent = NULL;
+    if (worker != NULL && worker->is_up && !process_read(worker)) {
+        process_worker_ended(worker, /* killed_because */ NULL);
+    }
+    return engine->pending != pending;
+}
+
 void process_near_ran(
     struct engine_process *engine, const struct process_batch *batch, int64_t run_ns)
 {
@@ -82,7 +93,8 @@ void process_near_ran(
     if (near->processor == 0) {
         return;
     }
-    if (near->waker != NULL && waker_is_expected()) {
+    process_ready_ran(&engine->ready, batch->batch.task_count);
+    if (near->waker != NULL && (engine->ready.way & READY_CLIENT) != 0 && waker_is_expected()) {
         waker_wake(near->waker); /* Who asked is answered soon, or the next task is launched. */
     }
     if (process_now_ns(engine) - batch->since_ns - run_ns > SLOW_FACTOR * near->short_ns) {

@@ -7,6 +7,7 @@
 
 #include "base/assert.h"
 #include "base/memory.h"
+#include "engine/monotonic.h"
 #include "engine/segment.h"
 #include "model/catalogue.h"
 #include "process/revise.h"
@@ -372,6 +373,11 @@ static enum weft_status process_launch(struct engine *base, const struct engine_
     return WEFT_OK;
 }
 
+static bool process_look(struct engine *base)
+{
+    return process_near_look(process_from(base));
+}
+
 static void process_cancel(struct engine *base, uint64_t number)
 {
     struct engine_process *engine = process_from(base);
@@ -445,6 +451,7 @@ static const struct engine_ops process_ops = {
     .launch = process_launch,
     .cancel = process_cancel,
     .revise = process_revise,
+    .look = process_look,
     .count = process_count,
     .destroy = process_destroy,
 };
@@ -488,6 +495,7 @@ enum weft_status engine_process_create(
     engine->near.short_ns = options->short_ns == 0 ? PROCESS_SHORT_NS : options->short_ns;
     process_linger_init(&engine->linger, engine->near.short_ns / 2);
     process_linger_init(&engine->gpu_linger, engine->spin_ns / 2);
+    process_ready_init(&engine->ready, engine->near.short_ns / 2, process_ns);
     engine->on_ended = options->on_ended;
     engine->context = options->context;
     engine->told_end = &engine->told;

@@ -5,6 +5,7 @@
  *     spin.c     reports of a busy GPU are asked for
  *     near.c     short batches run on the processor of the loop
  *     linger.c   after one of them, or one on a GPU, the loop stays awake for the next
+ *     ready.c    whether that pays, and waking the processor of the client ahead
  *     ahead.c    what was run before it was asked for: ahead.h
  */
 #ifndef PROCESS_SHORT_H
@@ -39,23 +40,55 @@ static inline uint32_t process_signs_needed(uint32_t needed, uint32_t signs, uin
 
 /* Whether the loop and an engine process share a processor: near.c. */
 struct process_near {
-    int64_t short_ns;    /* Runs up to here are short. */
-    bool is_used;        /* Since they were looked after last. */
-    uint32_t processor;  /* That they share, counted from 1. 0: they do not. */
-    uint32_t alone;      /* Launches in a row that had nothing beside them. */
-    uint32_t alone_min;  /* So many must be before they share one. */
-    int64_t *run_ns;     /* By model, on average: ahead.h. */
-    uint32_t slow;       /* Grows with each way there and back that was slow. */
-    struct waker *waker; /* From when they first share one; NULL: it is not needed. */
+    int64_t short_ns;            /* Runs up to here are short. */
+    struct process_worker *sent; /* It has been sent a batch since it was looked at. NULL: none. */
+    bool is_used;                /* Since they were looked after last. */
+    uint32_t processor;          /* That they share, counted from 1. 0: they do not. */
+    uint32_t alone;              /* Launches in a row that had nothing beside them. */
+    uint32_t alone_min;          /* So many must be before they share one. */
+    int64_t *run_ns;             /* By model, on average: ahead.h. */
+    uint32_t slow;               /* Grows with each way there and back that was slow. */
+    struct waker *waker;         /* From when they first share one; NULL: it is not needed. */
 };
 
 /* Whether the loop stays awake after a batch: linger.c. */
 struct process_linger {
     int64_t most_ns;   /* For so long. */
+    bool sleeps;       /* It does not: that does not pay (ready.c). */
     int64_t idle_ns;   /* When the last batch ended; 0: another is under way. */
     uint32_t soon;     /* Grows with each batch that came within most_ns. */
     uint32_t soon_min; /* From here on the loop stays awake. */
     uint32_t late;     /* Grows with each that came later, although the loop was awake. */
+};
+
+/* What is done for the next request, beyond what has to be: bits. */
+enum process_ready_way {
+    READY_AS_IT_IS = 0,
+    READY_LOOP = 1,   /* The loop stays awake. */
+    READY_CLIENT = 2, /* The processor on which a client sleeps is woken before its answer. */
+    READY_WAYS = 4,
+};
+
+enum { PROCESS_READY_TURNS = 5, PROCESS_READY_TRIALS = PROCESS_READY_TURNS * READY_WAYS };
+
+/* Which of these ways costs least here: ready.c. */
+struct process_ready {
+    int64_t most_ns;         /* As of the loop that stays awake. */
+    int64_t (*cpu_ns)(void); /* What this process has taken of processors. */
+    uint32_t way;            /* Now. */
+    uint32_t best;           /* While none is tried. */
+    uint32_t wait;           /* Batches between two rounds of trials. */
+    uint32_t waited;         /* Since the last one. */
+    uint32_t strange;        /* Windows since then, in a row, that did not cost what is known. */
+    int64_t known;           /* What a task costs in the best way, as of the last round. */
+    uint32_t trial;          /* Of the round; PROCESS_READY_TRIALS: none is under way. */
+    uint32_t batches;        /* Of this trial so far. */
+    uint32_t tasks;          /* Theirs, and when they began to count: */
+    int64_t since_ns;
+    int64_t since_cpu_ns;
+    int64_t last_ns; /* When the last batch ended. */
+    uint32_t ended;  /* Tasks that have since. */
+    int64_t costs[PROCESS_READY_TRIALS];
 };
 
 /* What the process of a worker has run ahead, and the outputs that its next report is about. */
@@ -86,6 +119,10 @@ void process_near_init(struct engine_process *engine);
  * anywhere. */
 uint32_t process_near_launch(struct engine_process *engine, const struct engine_batch *batch);
 
+/* The host is about to wait. A batch that is near was sent a moment ago, and mostly its process ran
+ * it before this thread went on: its report is read, and the host told. False: there is none. */
+bool process_near_look(struct engine_process *engine);
+
 /* @batch, or a task of it, ran for @run_ns. */
 void process_near_ran(
     struct engine_process *engine, const struct process_batch *batch, int64_t run_ns);
@@ -105,8 +142,21 @@ void process_linger_idle(struct process_linger *linger, int64_t now_ns);
 /* A batch is launched. */
 void process_linger_launch(struct process_linger *linger, int64_t now_ns);
 
+/* Whether enough have come soon, until now. */
+bool process_linger_is_steady(const struct process_linger *linger);
+
 /* Whether the next one is expected so soon that the loop is not to sleep. */
 bool process_linger_lasts(const struct process_linger *linger, int64_t now_ns);
+
+/* ready.c */
+
+void process_ready_init(struct process_ready *ready, int64_t most_ns, int64_t (*cpu_ns)(void));
+
+/* So many tasks ran, near the loop. */
+void process_ready_ran(struct process_ready *ready, uint32_t task_count);
+
+/* Nothing is under way since @now_ns. Requests come soon after each other if @is_steady. */
+void process_ready_idle(struct process_ready *ready, int64_t now_ns, bool is_steady);
 
 /* ahead.c */
 

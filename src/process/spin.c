@@ -62,6 +62,10 @@ void process_spin_idle(struct engine_process *engine)
         return; /* The client that asks next needs a processor, too. */
     }
     const int64_t now_ns = process_now_ns(engine);
+    if (!engine->was_on_gpu) {
+        process_ready_idle(&engine->ready, now_ns, process_linger_is_steady(linger));
+        linger->sleeps = (engine->ready.way & READY_LOOP) == 0;
+    }
     process_linger_idle(linger, now_ns);
     if (process_linger_lasts(linger, now_ns)) {
         (void)uv_idle_start(engine->spin, on_idle);

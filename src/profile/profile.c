@@ -77,6 +77,11 @@ static bool is_before(const struct profile_point *point, uint32_t gpu, uint32_t 
     return point->items < items;
 }
 
+static bool is_at(const struct profile_point *point, uint32_t gpu, uint32_t cpu, uint32_t items)
+{
+    return point->gpu == gpu && point->cpu == cpu && point->items == items;
+}
+
 /* The first point that is not before (@gpu, @cpu, @items). Items past 32 bits: after all. */
 static uint32_t find_point(
     const struct profile_curve *curve, uint32_t gpu, uint32_t cpu, uint64_t items)
@@ -120,8 +125,8 @@ enum weft_status profile_add_point(
     profile->models[model].kinds |= UINT32_C(1) << device;
 
     const uint32_t one = find_point(curve, /* gpu */ 0, /* cpu */ 0, /* items */ 1);
-    const bool is_there = one < curve->point_count && curve->points[one].gpu == 0 &&
-                          curve->points[one].cpu == 0 && curve->points[one].items == 1;
+    const bool is_there = one < curve->point_count &&
+                          is_at(&curve->points[one], /* gpu */ 0, /* cpu */ 0, /* items */ 1);
     curve->one = is_there ? one : UINT32_MAX;
     const struct config whole_device = {.batch = 1};
     curve->run_one_ns = profile_run(profile, model, device, /* items */ 1, whole_device).run_ns;
@@ -345,6 +350,20 @@ static const double *quantiles_of(const struct profile_curve *curve)
     return curve->quantiles[PROFILE_QUANTILES - 1] > 0 ? curve->quantiles : NULL;
 }
 
+static struct estimate as_measured(const struct profile_curve *curve, uint32_t at)
+{
+    const struct profile_point *point = &curve->points[at];
+    return (struct estimate){
+        .run_ns = point->run_ns,
+        .sd_ns = point->sd_ns,
+        .slowing = point->slowing,
+        .interference = point->interference,
+        .quantiles = quantiles_of(curve),
+        .distribution = curve->distribution,
+        .source = ESTIMATE_MEASURED,
+    };
+}
+
 struct estimate profile_run_only(
     const struct profile *profile, uint32_t model, uint32_t device, uint32_t items,
     struct config config)
@@ -355,17 +374,11 @@ struct estimate profile_run_only(
     }
     items = config_items(config, items);
     if (items == 1 && config.gpu == 0 && config.cpu == 0 && curve->one != UINT32_MAX) {
-        const struct profile_point *one = &curve->points[curve->one];
-        return (struct estimate){
-            /* What is asked most needs no search. */
-            .run_ns = one->run_ns,
-            .sd_ns = one->sd_ns,
-            .slowing = one->slowing,
-            .interference = one->interference,
-            .quantiles = quantiles_of(curve),
-            .distribution = curve->distribution,
-            .source = ESTIMATE_MEASURED,
-        };
+        return as_measured(curve, curve->one); /* What is asked most needs no search. */
+    }
+    const uint32_t at = find_point(curve, config.gpu, config.cpu, items);
+    if (at < curve->point_count && is_at(&curve->points[at], config.gpu, config.cpu, items)) {
+        return as_measured(curve, at);
     }
     const struct share share = choose_share(curve, config);
     const bool is_within = items <= share.points[share.point_count - 1].items;

@@ -90,6 +90,7 @@ struct runtime {
     uint32_t pass;               /* The model that is handed on here; MODEL_NONE: the engine's. */
     struct engine_input *inputs; /* Scratch for a launch. */
     uint32_t inputs_max;
+    bool has_looked; /* The engine had something before the loop was waited for. */
     bool waiting;    /* Callbacks of the loop come: time has passed since it was looked at. */
     bool stepping;   /* The effects of a step are being carried out. */
     bool rows_ready; /* The net has rows to hand over. */

@@ -426,6 +426,19 @@ static void attend(struct runtime *runtime)
     }
 }
 
+/* Wait for what comes next, unless the engine has something already. It may not go before
+ * everything else twice in a row. */
+static void wait(struct runtime *runtime)
+{
+    attend(runtime);
+    runtime->waiting = true;
+    runtime->has_looked = !runtime->has_looked && engine_look(runtime->engine);
+    if (!runtime->has_looked) {
+        loop_wait(runtime->loop, &runtime->clock, timeline_next_ns(&runtime->timeline));
+    }
+    runtime->waiting = false;
+}
+
 void runtime_run(struct runtime *runtime)
 {
     ASSERT(runtime->clock.kind == CLOCK_KIND_REAL);
@@ -439,10 +452,7 @@ void runtime_run(struct runtime *runtime)
             runtime_take_due(runtime, &due);
         }
         if (!atomic_load(&runtime->stopped) && !is_idle(runtime)) {
-            attend(runtime);
-            runtime->waiting = true;
-            loop_wait(runtime->loop, &runtime->clock, timeline_next_ns(&runtime->timeline));
-            runtime->waiting = false;
+            wait(runtime);
         }
     }
     atomic_store(&runtime->stopped, false);

@@ -56,6 +56,7 @@ void board_init(struct board *board, struct arena *arena, uint32_t worker_count,
         .worker_count = worker_count,
         .delay_ns = delay_ns,
         .newest_ns = LONG_AGO_NS,
+        .urgent_ns = LONG_AGO_NS,
     };
     init_earliest(board, arena);
     board->entries = arena_alloc(arena, worker_count * sizeof(*board->entries));
@@ -136,10 +137,15 @@ bool board_publish(struct board *board, const struct row *row)
     if ((row->parts & ROW_LOAD) != 0 &&
         is_newer(
             row->load.incarnation, row->load.sequence, loads[0].incarnation, loads[0].sequence)) {
+        board->waiting_count -= loads[0].queued_items > 0 ? 1 : 0;
+        board->waiting_count += row->load.queued_items > 0 ? 1 : 0;
         memmove(&loads[1], &loads[0], (BOARD_VERSIONS - 1) * sizeof(loads[0]));
         loads[0] = row->load;
         set_until(board, row->worker, row->load.at_ns + row->load.queued_ns);
         board->newest_ns = max_i64(row->load.at_ns, board->newest_ns);
+        if (row->load.urgency > 0) {
+            board->urgent_ns = max_i64(row->load.at_ns, board->urgent_ns);
+        }
         taken = true;
     }
     if ((row->parts & ROW_CACHE) != 0 && is_newer(

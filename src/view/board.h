@@ -39,8 +39,10 @@ struct board_cut {
 
 struct board {
     uint32_t worker_count;
-    int64_t delay_ns;  /* From publication to the readers. */
-    int64_t newest_ns; /* When any load was published last. */
+    int64_t delay_ns;       /* From publication to the readers. */
+    int64_t newest_ns;      /* When any load was published last, */
+    int64_t urgent_ns;      /* and one that says that something waits for room in home queues. */
+    uint32_t waiting_count; /* Workers at which tasks wait, by their newest loads. */
     int64_t
         *until_ns; /* By worker: until when its newest load has work. The leaves of earliest_ns. */
     int64_t *earliest_ns; /* A tree: at 1 the root; at place p the earlier of 2p and 2p + 1. */

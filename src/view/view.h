@@ -133,6 +133,9 @@ static inline int64_t view_slower(const struct view *view, uint32_t worker)
 {
     const struct row_load *load = view_load(view, worker);
     const int64_t parts = load->accepting - ROW_ACCEPTING;
+    if (parts == 0) { /* As of nearly all. */
+        return 0;
+    }
     const int64_t age_ns = min_i64(max_i64(view->now_ns - load->at_ns, 0), VIEW_SLOWNESS_NS);
     const int64_t left = ROW_SLOWNESS_PARTS - age_ns / (VIEW_SLOWNESS_NS / ROW_SLOWNESS_PARTS);
     return parts * left;
@@ -151,6 +154,12 @@ static inline bool view_sees_newest(const struct view *view)
 {
     const struct board *board = view->board;
     return board->cut_count == 0 && board->newest_ns <= view->now_ns - board->delay_ns;
+}
+
+/* Whether tasks may wait at a worker of another node. One look tells that none do. */
+static inline bool view_may_wait(const struct view *view)
+{
+    return view->board->waiting_count > 0 || !view_sees_newest(view);
 }
 
 /*

@@ -12,7 +12,8 @@ the simulator says of these, and added to each prediction.
 Which workers have a model when the requests come that are counted is a matter of chance: of how
 requests met while everything was loaded. So each run is simulated after many different beginnings,
 as many at a time as there are processors, and those count that end with as many copies of each
-model as the card had, or nearly so; the more work a model has, the more they have to agree.
+model as the card had, or nearly so; the more work a model has, the more they have to agree. So are
+requests one at a time, with the copies of the first rate.
 """
 
 import collections
@@ -139,12 +140,13 @@ def simulate(weft, profile, policy, arrived, uncounted):
         return {**json.loads(done.stdout), "copies": copies(f"{folder}/mix.jsonl")}
 
 
-def predict(weft, profile, result, counted):
-    """The medians of runs after which models have as many copies as in @result, or nearly."""
+def alike(weft, profile, policy, counted, there):
+    """Runs of @counted after which models have as many copies as in @there, or nearly."""
 
     def one(seed):
-        rows = warmed(counted, WARM_RATES[seed % len(WARM_RATES)], seed)
-        return simulate(weft, profile, result["policy"], *rows)
+        return simulate(
+            weft, profile, policy, *warmed(counted, WARM_RATES[seed % len(WARM_RATES)], seed)
+        )
 
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         runs = list(pool.map(one, range(BEGINNINGS)))
@@ -153,13 +155,13 @@ def predict(weft, profile, result, counted):
     def distance(run):
         """How much work lies elsewhere: half of a model's, if one of its two copies is missing."""
         return sum(work[model] * abs(1 / max(run["copies"][model], 1) - 1 / max(count, 1))
-                   for model, count in result["copies"].items())  # fmt: skip
+                   for model, count in there.items())  # fmt: skip
 
-    runs = sorted(runs, key=distance)[:TAKEN]
-    found = [
-        (run["latency_ms"]["mean"], run["latency_ms"]["p99"], run["cache_hit_rate"]) for run in runs
-    ]
-    return [statistics.median(values) for values in zip(*found)]
+    return sorted(runs, key=distance)[:TAKEN]
+
+
+def median_of(runs, figure):
+    return statistics.median(figure(run) for run in runs)
 
 
 def figures(line):
@@ -172,12 +174,16 @@ def overheads(weft, profile, measured):
     """What is not in the profile, by workflow, in ms: from requests one at a time."""
     found = {}
     policy = learner([result["policy"] for result in measured["results"]])
-    for result in measured["results"]:
-        if result["policy"] == policy and "workflow" in result:
+    results = [result for result in measured["results"] if result["policy"] == policy]
+    there = next(result["copies"] for result in results if "copies" in result)
+    for result in results:
+        if "workflow" in result:
             name = result["workflow"]
             times = [(1 + i / 10, name) for i in range(60)]
-            alone = simulate(weft, profile, policy, times, uncounted=0.5)
-            found[name] = figures(result["line"])[3] - alone["latency_ms"]["p50"]
+            runs = alike(weft, profile, policy, times, there)
+            found[name] = figures(result["line"])[3] - median_of(
+                runs, lambda run: run["latency_ms"]["p50"]
+            )
     return found
 
 
@@ -197,13 +203,15 @@ def main():
             continue
         mean, p99, in_time, _ = figures(result["lines"][-2])
         counted = arrivals(result["rate"], measured["seconds"], measured.get("seed", 0))
-        said = predict(weft, profile, result, counted)
-        means = (said[0] + added, said[1] + added)
+        runs = alike(weft, profile, result["policy"], counted, result["copies"])
+        means = [added + median_of(runs, lambda run, name=name: run["latency_ms"][name])
+                 for name in ("mean", "p99")]  # fmt: skip
         hits = 100 * result["hits"] / max(result["needed"], 1)
         print(f"| {result['policy']} | {result['rate']}/s | {mean:.1f} | {means[0]:.1f} "
               f"({100 * means[0] / mean - 100:+.0f} %) | {p99:.1f} | {means[1]:.1f} "
               f"({100 * means[1] / p99 - 100:+.0f} %) | {in_time:.1f} % | {hits:.1f} % | "
-              f"{100 * said[2]:.1f} % |", flush=True)  # fmt: skip
+              f"{100 * median_of(runs, lambda run: run['cache_hit_rate']):.1f} % |",
+              flush=True)  # fmt: skip
     return 0
 
 

@@ -96,6 +96,46 @@ static void without_old_enough_versions_the_oldest_is_shown(ATTR_UNUSED void **s
     assert_int_equal(board_cache(&board, 0, 1000)->sequence, 10 - (BOARD_VERSIONS - 1));
 }
 
+static bool publish_waiting(
+    uint32_t worker, int64_t at_ns, uint64_t sequence, uint16_t queued, uint16_t urgency)
+{
+    const struct row row = {
+        .worker = worker,
+        .parts = ROW_LOAD,
+        .load =
+            {
+                .at_ns = at_ns,
+                .sequence = sequence,
+                .queued_items = queued,
+                .urgency = urgency,
+            },
+    };
+    return board_publish(&board, &row);
+}
+
+static void it_is_known_at_how_many_workers_tasks_wait(ATTR_UNUSED void **state)
+{
+    assert_int_equal(board.waiting_count, 0);
+    assert_true(publish_waiting(2, 1000, 1, /* queued */ 3, /* urgency */ 0));
+    assert_true(publish_waiting(4, 1010, 1, /* queued */ 1, /* urgency */ 0));
+    assert_int_equal(board.waiting_count, 2);
+    assert_true(publish_waiting(2, 1020, 2, /* queued */ 1, /* urgency */ 0));
+    assert_int_equal(board.waiting_count, 2);
+    assert_true(publish_waiting(2, 1030, 3, /* queued */ 0, /* urgency */ 0));
+    assert_false(publish_waiting(4, 1040, 1, /* queued */ 0, /* urgency */ 0)); /* Old news. */
+    assert_int_equal(board.waiting_count, 1);
+}
+
+static void it_is_known_when_something_was_urgent_last(ATTR_UNUSED void **state)
+{
+    assert_true(board.urgent_ns < INT64_MIN / 8); /* Never. */
+    assert_true(publish_waiting(2, 1000, 1, /* queued */ 0, /* urgency */ 7));
+    assert_true(publish_waiting(2, 1050, 2, /* queued */ 0, /* urgency */ 0));
+    assert_int_equal(board.urgent_ns, 1000);
+    assert_true(publish_waiting(3, 990, 1, /* queued */ 0, /* urgency */ 7));
+    assert_int_equal(board.urgent_ns, 1000);
+}
+
 static void rows_only_move_forward(ATTR_UNUSED void **state)
 {
     assert_true(publish(2, ROW_BOTH, 1000, 5));
@@ -179,6 +219,8 @@ int main(void)
         BOARD_TEST(a_row_is_seen_after_the_delay_and_not_before),
         BOARD_TEST(a_reader_sees_the_newest_version_that_is_old_enough),
         BOARD_TEST(without_old_enough_versions_the_oldest_is_shown),
+        BOARD_TEST(it_is_known_at_how_many_workers_tasks_wait),
+        BOARD_TEST(it_is_known_when_something_was_urgent_last),
         BOARD_TEST(rows_only_move_forward),
         BOARD_TEST(a_later_life_beats_any_sequence_of_an_earlier_one),
         BOARD_TEST(the_parts_of_a_row_move_on_their_own),

@@ -21,7 +21,7 @@
 
 enum { ADD, BROKEN, PASS };
 
-enum { OPERATIONS_MAX = 64, INPUTS_MAX = 4, MESSAGE_BYTES = 256, ODD_ONE = 13 };
+enum { OPERATIONS_MAX = 64, INPUTS_MAX = 4, MESSAGE_BYTES = 256, ODD_ONE = 13, LOOKS_MAX = 1000 };
 
 struct adder;
 
@@ -48,6 +48,7 @@ struct adder {
     bool destroyed;
     uint32_t *refusals; /* Of batches, for want of memory, that are still to come. */
     uint32_t *launched;
+    uint32_t *looks;
 };
 
 struct world {
@@ -70,7 +71,8 @@ struct world {
     uint32_t loaded_count;
     uint32_t refusals;
     uint32_t launched;
-    uint32_t idle; /* Answers that were given while something waited and nothing ran. */
+    uint32_t looks; /* How often it was asked what it has already; it always says: something. */
+    uint32_t idle;  /* Answers that were given while something waited and nothing ran. */
 };
 
 static struct bundle *number_bundle(int64_t number)
@@ -222,6 +224,13 @@ static void adder_cancel(struct engine *base, uint64_t batch)
     cancel_where((struct adder *)base, ENGINE_RAN, /* worker */ 0, batch);
 }
 
+static bool adder_look(struct engine *base)
+{
+    uint32_t *looks = ((struct adder *)base)->looks;
+    *looks += *looks < LOOKS_MAX ? 1 : 0;
+    return *looks < LOOKS_MAX;
+}
+
 static void adder_destroy(struct engine *base)
 {
     struct adder *engine = (struct adder *)base;
@@ -242,6 +251,7 @@ static const struct engine_ops adder_ops = {
     .reshape = adder_reshape,
     .launch = adder_launch,
     .cancel = adder_cancel,
+    .look = adder_look,
     .destroy = adder_destroy,
 };
 
@@ -259,6 +269,7 @@ static struct engine *make_adder(
     engine->loop = loop;
     engine->refusals = &world->refusals;
     engine->launched = &world->launched;
+    engine->looks = &world->looks;
     return &engine->base;
 }
 
@@ -419,6 +430,18 @@ static void contents_flow_through_handles(ATTR_UNUSED void **state)
     assert_int_equal(world.sums[0], 42); /* b has its producer and the request. */
     assert_int_equal(world.sums[1], 21); /* a reaches the client although b takes it too. */
     assert_int_equal(runtime_counts(world.runtime).tensors, 0);
+    close_world(&world);
+}
+
+/* The loop has its turn, in which all else comes. */
+static void an_engine_that_always_has_something_is_not_all(ATTR_UNUSED void **state)
+{
+    struct world world;
+    assert_int_equal(open_world(&world, /* no_engine */ false, NULL), WEFT_OK);
+    (void)ask(&world, /* workflow */ 2, 21);
+    runtime_run(world.runtime);
+    assert_int_equal(world.answered, 1);
+    assert_in_range(world.looks, 1, LOOKS_MAX - 1);
     close_world(&world);
 }
 
@@ -608,6 +631,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(contents_flow_through_handles),
+        cmocka_unit_test(an_engine_that_always_has_something_is_not_all),
         cmocka_unit_test(what_waits_is_launched_before_clients_are_answered),
         cmocka_unit_test(requests_that_came_together_start_together),
         cmocka_unit_test(what_was_measured_is_told),

@@ -278,6 +278,24 @@ static void on_its_own_queue_a_worker_gets_configs_alone(void **state)
     assert_int_equal(home_ask(&cluster, &queue).configs[0].gpu, 0);
 }
 
+/* Plans count a transfer for each task; in the queue of a worker that of its own is over. */
+static void what_has_travelled_does_not_travel_again(void **state)
+{
+    (void)state;
+    cluster_seat(&cluster, "esg:wait=0:margin=0:transfers");
+    struct queue_facts queue = home_queue(&cluster, 2, 1, 200, 300); /* 100 ms are left. */
+    assert_int_equal(home_ask(&cluster, &queue).configs[0].gpu, 2);
+    queue.worker = 1;
+    assert_int_equal(home_ask(&cluster, &queue).configs[0].gpu, 1);
+    queue = home_queue(&cluster, 2, 1, 201, 300);
+    queue.worker = 1;
+    assert_int_equal(home_ask(&cluster, &queue).configs[0].gpu, 2);
+    cluster_seat(&cluster, "esg:wait=0:margin=0:transfers:group=1");
+    queue = home_queue(&cluster, 1, 1, 99, 300); /* Due after two thirds. */
+    queue.worker = 1;
+    assert_int_equal(home_ask(&cluster, &queue).configs[0].gpu, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -297,6 +315,7 @@ int main(void)
         CASE(the_earliest_due_comes_first_and_the_lost_last),
         CASE(models_are_loaded_where_arrivals_will_need_them),
         CASE(on_its_own_queue_a_worker_gets_configs_alone),
+        CASE(what_has_travelled_does_not_travel_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

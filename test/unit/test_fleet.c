@@ -159,6 +159,17 @@ static void only_different_machines_pay_for_the_network(ATTR_UNUSED void **state
     assert_int_equal(fleet_transfer_ns(&fleet, 3, 4, 1000), 50);
 }
 
+static void no_transfer_takes_less_than_the_least(ATTR_UNUSED void **state)
+{
+    struct fleet fleet = {.network = {.link_bytes_per_s = 1000000000, .latency_ns = 50}};
+
+    assert_int_equal(fleet_transfer_least_ns(&fleet, 1000), 1050);
+    fleet.network.down_bytes_per_s = 500000000;
+    assert_int_equal(fleet_transfer_least_ns(&fleet, 1000), 2050);
+    fleet.network.has_own_rates = true; /* Any machine may be faster. */
+    assert_int_equal(fleet_transfer_least_ns(&fleet, 1000), 50);
+}
+
 static void workers_that_share_memory_find_each_other(ATTR_UNUSED void **state)
 {
     struct fleet *fleet = fleet_create();
@@ -190,6 +201,7 @@ int main(void)
         cmocka_unit_test(bytes_take_their_time_rounded_up),
         cmocka_unit_test(bytes_of_any_size_at_any_rate_agree_with_wide_arithmetic),
         cmocka_unit_test(only_different_machines_pay_for_the_network),
+        cmocka_unit_test(no_transfer_takes_less_than_the_least),
         cmocka_unit_test(workers_that_share_memory_find_each_other),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

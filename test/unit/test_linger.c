@@ -91,6 +91,29 @@ static void what_wakes_it_may_take_longer(ATTR_UNUSED void **state)
     assert_int_equal(launch(1, SOON_NS), 0); /* But not when it is awake. */
 }
 
+/* What wakes it may take longer then, however many came soon. */
+static void one_that_is_to_sleep_is_never_awake(ATTR_UNUSED void **state)
+{
+    (void)needed();
+    linger.sleeps = true;
+    assert_int_equal(launch(100, 2 * MOST_NS), 0);
+    assert_true(process_linger_is_steady(&linger));
+    linger.sleeps = false;
+    assert_int_equal(launch(100, SOON_NS), 100);
+    linger.sleeps = true;
+    assert_int_equal(launch(100, LATE_NS), 0);
+    assert_false(process_linger_is_steady(&linger));
+}
+
+/* However long clients came soon before. */
+static void one_that_sleeps_notices_that_they_do_not(ATTR_UNUSED void **state)
+{
+    (void)launch(100000, SOON_NS);
+    linger.sleeps = true;
+    (void)launch(200, LATE_NS);
+    assert_false(process_linger_is_steady(&linger));
+}
+
 static void half_of_them_may_not(ATTR_UNUSED void **state)
 {
     (void)needed();
@@ -124,6 +147,8 @@ int main(void)
         cmocka_unit_test_setup(what_is_launched_beside_others_says_nothing, setup),
         cmocka_unit_test_setup(one_in_ten_may_be_late, setup),
         cmocka_unit_test_setup(what_wakes_it_may_take_longer, setup),
+        cmocka_unit_test_setup(one_that_is_to_sleep_is_never_awake, setup),
+        cmocka_unit_test_setup(one_that_sleeps_notices_that_they_do_not, setup),
         cmocka_unit_test_setup(half_of_them_may_not, setup),
         cmocka_unit_test_setup(where_it_never_lasts_it_is_tried_less, setup),
     };

@@ -210,6 +210,23 @@ static void a_search_passes_those_who_are_certainly_busy(ATTR_UNUSED void **stat
     assert_int_equal(view_skip_busy(&view, 0, /* until_ns */ 1300), 0);
 }
 
+/* Readers may still see that a task waited when its worker has said that none does. */
+static void tasks_may_wait_until_all_rows_that_say_otherwise_are_seen(ATTR_UNUSED void **state)
+{
+    struct row row = {.worker = 4, .parts = ROW_LOAD};
+    row.load = (struct row_load){.at_ns = 500, .sequence = 1000, .queued_items = 2};
+    assert_false(view_may_wait(&view));
+    assert_true(board_publish(&board, &row));
+    assert_true(view_may_wait(&view));
+    row.load = (struct row_load){.at_ns = 950, .sequence = 1001};
+    assert_true(board_publish(&board, &row));
+    assert_int_equal(view_load(&view, 4)->queued_items, 2);
+    assert_true(view_may_wait(&view));
+    view.now_ns = 950 + DELAY_NS;
+    assert_int_equal(view_load(&view, 4)->queued_items, 0);
+    assert_false(view_may_wait(&view));
+}
+
 static void own_reservations_come_on_top(ATTR_UNUSED void **state)
 {
     publish(4, /* at_ns */ 800, /* queued_ns */ 300, /* accepting */ 1);
@@ -346,6 +363,7 @@ int main(void)
         VIEW_TEST(rows_do_not_cross_a_cut_until_it_has_healed),
         VIEW_TEST(a_second_cut_does_not_show_what_the_first_one_hid),
         VIEW_TEST(a_search_passes_those_who_are_certainly_busy),
+        VIEW_TEST(tasks_may_wait_until_all_rows_that_say_otherwise_are_seen),
         VIEW_TEST(own_reservations_come_on_top),
         VIEW_TEST(a_worker_that_drains_takes_no_new_work),
         VIEW_TEST(the_workers_of_a_lost_node_take_none_either),

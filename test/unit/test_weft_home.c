@@ -4,7 +4,8 @@
  * Covers: src/policy/weft_home.c src/policy/weft_home_plan.c src/policy/weft_haste.c
  *         src/policy/weft_learn.c src/policy/weft_give_up.c src/policy/weft_copy.c
  *         src/policy/weft_batch.c src/policy/weft_begin.c src/policy/weft_spare.c
- *         src/policy/weft_inputs.c src/policy/weft_kinds.c src/policy/paying.c
+ *         src/policy/weft_inputs.c src/policy/weft_ended.c src/policy/weft_kinds.c
+ *         src/policy/paying.c
  */
 #include "home_fixture.h"
 #include "policy/weft_learn.h"
@@ -111,6 +112,25 @@ static void tasks_whose_inputs_travel_for_long_are_placed(void **state)
     assert_int_equal(home_ask(&cluster, &queue).configs[0].gpu, 1); /* As with esg. */
     cluster_seat(&cluster, "weft:gather=0");
     assert_int_equal(home_ask(&cluster, &queue).configs[0].gpu, 0);
+}
+
+/* A tenth of a run is long for what has to go where its models are. */
+static void ways_are_long_sooner_where_memory_is_too_small(void **state)
+{
+    (void)state;
+    cluster.graph->edges[0].bytes = 9 * MS;
+    cluster.graph->input_bytes = 3 * MS;
+    cluster_seat(&cluster, "weft");
+    assert_true(policy_waits(&cluster.seat, 0));
+    cluster.fleet->workers[2].memory_bytes = 2 << 18;
+    cluster_seat(&cluster, "weft");
+    assert_true(policy_waits(&cluster.seat, 0));
+    cluster.fleet->workers[2].memory_bytes--;
+    cluster_seat(&cluster, "weft");
+    assert_false(policy_waits(&cluster.seat, 0));
+    cluster.graph->input_bytes = 3 * MS / 2; /* A twentieth. */
+    cluster_seat(&cluster, "weft");
+    assert_true(policy_waits(&cluster.seat, 0));
 }
 
 /* Two units end first among those that a batch may have; all seven would end sooner still. */
@@ -902,6 +922,8 @@ int main(void)
             one_device_that_costs_nothing_needs_no_home_queue, setup, teardown),
         cmocka_unit_test_setup_teardown(
             tasks_whose_inputs_travel_for_long_are_placed, setup, teardown),
+        cmocka_unit_test_setup_teardown(
+            ways_are_long_sooner_where_memory_is_too_small, setup, teardown),
         cmocka_unit_test_setup_teardown(
             units_that_cost_nothing_are_used_while_they_are_idle, setup, teardown),
         cmocka_unit_test_setup_teardown(
