@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/units.h"
 #include "document/scenario.h"
 #include "ten_tasks.h"
 #include "wire/row.h"
@@ -25,7 +26,7 @@ static const char *const policies[] = {
     "least-work"};
 static const char *const names[] = {"weft", "compass", "least-work"};
 
-enum { POLICIES = sizeof(policies) / sizeof(policies[0]) };
+enum { POLICIES = ARRAY_COUNT(policies) };
 
 /* Sums over runs. */
 struct figures {

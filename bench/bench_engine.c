@@ -16,6 +16,7 @@
 
 #include <uv.h>
 
+#include "base/units.h"
 #include "bench.h"
 #include "function/pool.h"
 #include "model/catalogue.h"
@@ -332,7 +333,7 @@ static void bench_functions(struct function_pool *pool)
 {
     static const uint64_t sizes[] = {16, 1 << 20, 8 << 20};
     (void)printf("a function that inverts its input\n");
-    for (uint32_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+    for (uint32_t i = 0; i < ARRAY_COUNT(sizes); i++) {
         double here = 0;
         double apart = 0;
         for (uint32_t round = 0; round < 10; round++) {

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "base/units.h"
 #include "document/scenario.h"
 #include "lower_bound.h"
 #include "mixture/program.h"
@@ -22,8 +23,8 @@
 
 enum { SEEDS_DEFAULT = 4, SEEDS_MAX = 64, JOBS_DEFAULT = 6000, CASES_RATES_MAX = 3 };
 
-#define ROW_LOAD_NS  INT64_C(1000000)
-#define ROW_CACHE_NS INT64_C(100000000)
+#define ROW_LOAD_NS  NS_PER_MS
+#define ROW_CACHE_NS (100 * NS_PER_MS)
 
 static const char *const policies[] = {
     "nona", "expert",        "expert:split=2", "fair",    "fifo", "po2",
@@ -44,7 +45,7 @@ static const struct {
 static double quantile(uint32_t count)
 {
     static const double few[] = {0, 0, 12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26};
-    return count < sizeof(few) / sizeof(few[0]) ? few[count] : 2.1;
+    return count < ARRAY_COUNT(few) ? few[count] : 2.1;
 }
 
 struct figures {
@@ -119,7 +120,7 @@ static bool run_case(
     (void)printf(
         "%s at %g/s: no policy below %.2f ms (%u workflows with all placements, %u relaxed)\n",
         scenario->name, rate_per_s, bound_ms, bound.listed, bound.relaxed);
-    for (size_t i = 0; i < sizeof(policies) / sizeof(policies[0]); i++) {
+    for (size_t i = 0; i < ARRAY_COUNT(policies); i++) {
         const struct figures outcome = simulate(scenario, &arrivals, policies[i], seeds, jobs);
         const bool is_below = outcome.mean_ms + outcome.half_ms < bound_ms;
         is_above = is_above && !is_below;
@@ -142,7 +143,7 @@ int main(int argc, char **argv)
         (void)printf("skipped: needs Clp; apt-get install coinor-libclp-dev\n");
         return EXIT_SUCCESS;
     }
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < ARRAY_COUNT(cases); i++) {
         char path[128];
         struct scenario *scenario = NULL;
         struct weft_error error = {0};

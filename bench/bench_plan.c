@@ -10,12 +10,13 @@
 #include <time.h>
 
 #include "base/arena.h"
+#include "base/units.h"
 #include "policy/choose.h"
 #include "policy/compose.h"
 
 enum { MODELS = 16, CALLS = 64, TASKS_MAX = 16 };
 
-#define NOW_NS INT64_C(1000000000000)
+#define NOW_NS (1000 * NS_PER_S)
 
 static double seconds(void)
 {

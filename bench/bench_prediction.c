@@ -14,6 +14,7 @@
 #include <stdlib.h>
 
 #include "base/rng.h"
+#include "base/units.h"
 #include "mixture/mixture.h"
 #include "model/links_route.h"
 #include "read_count.h"
@@ -53,7 +54,7 @@ static void add_diamond(struct cluster *the, uint64_t bytes)
     for (uint32_t i = 0; i < DIAMOND_TASKS; i++) {
         cluster_add_task(the, workflow, times_ms[i], DISTRIBUTION_DETERMINISTIC);
     }
-    for (uint32_t i = 0; i < sizeof(edges) / sizeof(edges[0]); i++) {
+    for (uint32_t i = 0; i < ARRAY_COUNT(edges); i++) {
         demand(workflow_add_edge(workflow, &edges[i]) == WEFT_OK);
     }
     cluster_add_workflow(the, workflow);
@@ -221,7 +222,7 @@ int main(int argc, char **argv)
         "predicted over simulated mean time, percent; %llu seeds of %llu jobs\n"
         "load   one link       star       fair    random sets    requeue\n",
         (unsigned long long)limits.seeds, (unsigned long long)limits.jobs);
-    for (uint32_t i = 0; i < sizeof(loads) / sizeof(loads[0]); i++) {
+    for (uint32_t i = 0; i < ARRAY_COUNT(loads); i++) {
         run_load(loads[i], &limits);
     }
     return EXIT_SUCCESS;

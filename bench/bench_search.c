@@ -19,7 +19,9 @@
 #include "base/exact.h"
 #include "base/memory.h"
 #include "base/rng.h"
+#include "base/units.h"
 #include "configs/search.h"
+#include "quantile.h"
 
 enum { STAGES = 8, CHOICES = 1000, PATHS = 5, TIMED = 60, REFERENCE_TIMED = 6 };
 
@@ -207,13 +209,6 @@ static int64_t search_reference(
     return bound_count == 0 ? INT64_MAX : bounds[0];
 }
 
-static int by_value(const void *left, const void *right)
-{
-    const double a = *(const double *)left;
-    const double b = *(const double *)right;
-    return (a > b) - (a < b);
-}
-
 struct figures {
     double median_ms;
     double p95_ms;
@@ -222,7 +217,7 @@ struct figures {
 
 static struct figures sum_up_times(double *times_ms, uint32_t count, uint64_t points)
 {
-    qsort(times_ms, count, sizeof(*times_ms), by_value);
+    qsort(times_ms, count, sizeof(*times_ms), quantile_compare);
     return (struct figures){
         .median_ms = times_ms[count / 2],
         .p95_ms = times_ms[count * 95 / 100],
@@ -326,7 +321,7 @@ int main(void)
     printf("the %u cheapest first configs; reference: the same blades without dominance\n", PATHS);
     printf("stages configs median ms    p95 ms  below ms       sums  ahead us"
            "    ref ms ref visits   ratio\n");
-    for (uint32_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+    for (uint32_t i = 0; i < ARRAY_COUNT(shapes); i++) {
         measure(&shapes[i], &reference);
     }
     free(reference.now);

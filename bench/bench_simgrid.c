@@ -8,6 +8,7 @@
  * Times are of the processor, the shortest of all rounds.
  */
 #include "bench_simgrid.h"
+#include "base/units.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -279,7 +280,7 @@ int main(int argc, char **argv)
     struct diamond_job *jobs = calloc(workload.job_count, sizeof(*jobs));
     need(jobs != NULL, "no memory");
     workload.jobs = jobs;
-    for (size_t i = 0; i < sizeof(loads) / sizeof(loads[0]); i++) {
+    for (size_t i = 0; i < ARRAY_COUNT(loads); i++) {
         draw_jobs(&workload, loads[i], jobs);
         compare(&workload, loads[i], rounds);
     }

@@ -30,6 +30,10 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tools"))
+
+import usage  # noqa: E402
+
 REFERENCE = "place=fifo,order=fifo,cache=lru"
 ROUNDS = int(os.environ.get("ROUNDS", "5"))
 RATE = os.environ.get("RATE", "1.5/s")
@@ -152,16 +156,14 @@ def play_round(study, arms, weft, repository, profiles):
 
 
 def main():
-    if len(sys.argv) < 2 or sys.argv[1] in ("-h", "--help"):
-        print(__doc__.strip())
-        sys.exit(0 if sys.argv[1:2] in (["-h"], ["--help"]) else 2)
+    source, *named = usage.words(__doc__, 1, usage.ANY)
     weft = os.environ.get("WEFT", "build/weft")
-    named = sys.argv[2:] or [REFERENCE]
+    named = named or [REFERENCE]
     arms = [arm for name in named for arm in (registry(weft) if name == "all" else [name])]
     study = Study(pathlib.Path(RUNS) if RUNS else None)
     with tempfile.TemporaryDirectory() as work:
         repository = pathlib.Path(work) / "demo"
-        shutil.copytree(sys.argv[1], repository)
+        shutil.copytree(source, repository)
         if DEFAULT:
             settings = repository / "weft.yaml"
             lines = settings.read_text(encoding="utf-8").splitlines(keepends=True)

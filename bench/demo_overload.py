@@ -15,10 +15,15 @@ OTHERS (2).
 """
 
 import os
+import pathlib
 import re
 import statistics
 import subprocess
 import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tools"))
+
+import usage  # noqa: E402
 
 WEFT = os.environ.get("WEFT", "build/weft")
 ROUNDS = int(os.environ.get("ROUNDS", "3"))
@@ -63,9 +68,7 @@ def report(share, runs):
 
 
 def main():
-    if len(sys.argv) != 2 or sys.argv[1] in ("-h", "--help"):
-        print(__doc__.strip())
-        sys.exit(0 if sys.argv[1:2] in (["-h"], ["--help"]) else 2)
+    (repository,) = usage.words(__doc__, 1)
     spin = [sys.executable, "-c", "while True: pass"]
     others = [subprocess.Popen(spin) for _ in range(OTHERS)]
     runs = {share: {arm: [] for arm in ARMS} for share in SHARES}
@@ -73,7 +76,7 @@ def main():
         for seed in range(1, ROUNDS + 1):
             for share in SHARES:
                 for arm, options in ARMS.items():
-                    runs[share][arm].append(play(sys.argv[1], share, options, seed))
+                    runs[share][arm].append(play(repository, share, options, seed))
                     print(f"round {seed} {share} {arm} {runs[share][arm][-1]}", file=sys.stderr)
     finally:
         for other in others:

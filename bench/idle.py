@@ -11,17 +11,18 @@ process in per cent of a core, and the dearest node over the one alone.
 Settings, in the environment: WEFT (build/weft).
 """
 
-import argparse
 import os
 import pathlib
 import sys
 import time
 import unittest
 
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT / "test/integration"), str(ROOT / "tools")]
 os.environ["WEFT"] = os.path.abspath(os.environ.get("WEFT", "build/weft"))
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "test/integration"))
 
 import clustered  # noqa: E402
+import usage  # noqa: E402
 from operated import LIMIT, Server  # noqa: E402
 
 SETTLE_S = 5
@@ -96,7 +97,7 @@ class Idle(unittest.TestCase):
         print(f"dearest node {most:.2f} %, {ratio:.1f} times a server alone")
 
 
-parser = argparse.ArgumentParser(usage=__doc__)
+parser = usage.parser(__doc__)
 parser.add_argument("--nodes", type=int, default=3)
 parser.add_argument("--seconds", type=int, default=30)
 parser.add_argument("--etcd", action="store_true")

@@ -23,9 +23,10 @@ import sys
 import time
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "test/integration"))
-os.environ.setdefault("WEFT", "build/weft")
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT / "test/integration"), str(ROOT / "tools")]
 
+import usage  # noqa: E402
 from clustered import Cluster, request  # noqa: E402
 
 SECONDS = float(os.environ.get("SECONDS", "40"))
@@ -129,4 +130,5 @@ class Cost(unittest.TestCase):
 
 
 if __name__ == "__main__":
+    usage.words(__doc__)
     unittest.main(argv=sys.argv[:1])

@@ -29,9 +29,10 @@ import threading
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "test/integration"))
+sys.path[:0] = [str(ROOT / "test/integration"), str(ROOT / "tools")]
 
 import onnx_models  # noqa: E402
+import usage  # noqa: E402
 
 WEFT = os.environ.get("WEFT", "build/weft")
 SECONDS = os.environ.get("SECONDS", "10")
@@ -131,9 +132,9 @@ def compare(name, arguments, target):
 
 
 def main():
-    if sys.argv[1:2] in (["-h"], ["--help"]) or len(sys.argv) == 2:
-        print(__doc__.strip())
-        sys.exit(0 if sys.argv[1:2] in (["-h"], ["--help"]) else 2)
+    given = usage.words(__doc__, 0, usage.ANY)
+    if len(given) == 1:
+        usage.fail(__doc__, f"which workflow of {given[0]}?")
     compare("emulated", ["--emulated", str(ROOT / "scenarios/overload/served.yaml")], ["picture"])
     with tempfile.TemporaryDirectory() as work:
         model = pathlib.Path(work) / "layers/1/model.onnx"
@@ -141,8 +142,8 @@ def main():
         model.write_bytes(onnx_models.layers(512, 16, rows=64))
         (pathlib.Path(work) / "weft.yaml").write_text(LAYERS, encoding="ascii")
         compare("sixteen layers on ONNX Runtime", [work], ["layers"])
-    if len(sys.argv) > 2:
-        compare(sys.argv[2], [sys.argv[1]], sys.argv[2:])
+    if given:
+        compare(given[1], given[:1], given[1:])
 
 
 if __name__ == "__main__":

@@ -22,6 +22,10 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tools"))
+
+import usage  # noqa: E402
+
 WEFT = os.environ.get("WEFT", "build/weft")
 SCENARIO = pathlib.Path("scenarios/overload/shared.yaml")
 POLICY = "place=compass,cache=compass,order=edf,dispatch=first-fit,admit="
@@ -71,9 +75,7 @@ def simulate(path, rate, admission):
 
 
 def main():
-    if len(sys.argv) > 1:
-        print(__doc__.strip())
-        sys.exit(0 if sys.argv[1] in ("-h", "--help") else 2)
+    usage.words(__doc__)
     with tempfile.TemporaryDirectory() as folder:
         for machine, lines in MACHINES.items():
             path = pathlib.Path(folder) / "scenario.yaml"

@@ -19,6 +19,10 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tools"))
+
+import usage  # noqa: E402
+
 WEFT = os.environ.get("WEFT", "build/weft")
 SCENARIO = "scenarios/esg/moderate.yaml"
 SLOS_MS = {"image-classification": 526, "depth": 1233, "background-elimination": 1452,
@@ -74,6 +78,7 @@ def row(policy, capacity, factor, trace):
 
 
 def main():
+    usage.words(__doc__)
     with tempfile.TemporaryDirectory() as folder:
         trace = pathlib.Path(folder, "trace.jsonl")
         print("| policy, load | goodput / capacity | in time | first 10 s | the same, learn=0 |||")

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/units.h"
 #include "sim/sim.h"
 
 #define TEN_TASKS_WORK_S 0.065 /* Of one job. */
@@ -43,7 +44,7 @@ static inline void ten_tasks_workflow(struct ten_tasks *ten)
         ten_tasks_need(profile_add_point(ten->profile, task.run, 0, &point));
         ten_tasks_need(workflow_add_task(workflow, &task, &number));
     }
-    for (uint32_t i = 0; i < sizeof(edges) / sizeof(edges[0]); i++) {
+    for (uint32_t i = 0; i < ARRAY_COUNT(edges); i++) {
         const struct workflow_edge edge = {.from = edges[i][0], .to = edges[i][1], .bytes = 100000};
         ten_tasks_need(workflow_add_edge(workflow, &edge));
     }

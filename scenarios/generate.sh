@@ -1,8 +1,19 @@
 #!/bin/sh
-# Make what is generated here again: generate.sh FOLDER, with the program in $WEFT.
+# Make what is generated here again.
 #
-# FOLDER gets traces/, random/, nona/operators/, esg/, combined/ and gpu/ as they lie beside this script;
-# a test compares them.
+# usage: generate.sh FOLDER
+#
+# FOLDER gets traces/, random/, nona/operators/, esg/, combined/ and gpu/ as they lie beside this
+# script; a test compares them.
+#
+# Settings, in the environment: WEFT (build/weft).
+case ${1:-} in
+-h | --help) sed '1d; /^#/!Q; s/^# \{0,1\}//' "$0" && exit 0 ;;
+esac
+if [ $# -ne 1 ] || [ "${1#-}" != "$1" ]; then
+    echo "generate.sh: usage: generate.sh FOLDER" >&2
+    exit 2
+fi
 set -eu
 
 weft=${WEFT:-build/weft}

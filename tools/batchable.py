@@ -12,7 +12,8 @@ Only the protocol-buffer fields at hand are understood; all else is copied byte 
 """
 
 import struct
-import sys
+
+import usage
 
 # Fields of ModelProto, GraphProto, NodeProto, … by name.
 MODEL_GRAPH = 7
@@ -179,12 +180,10 @@ def make_batchable(model):
 
 
 def main():
-    if len(sys.argv) != 3 or sys.argv[1] in ("-h", "--help"):
-        print(__doc__.strip())
-        sys.exit(0 if sys.argv[1:2] in (["-h"], ["--help"]) else 2)
-    with open(sys.argv[1], "rb") as file:
+    source, target = usage.words(__doc__, 2)
+    with open(source, "rb") as file:
         model = file.read()
-    with open(sys.argv[2], "wb") as file:
+    with open(target, "wb") as file:
         file.write(make_batchable(model))
 
 

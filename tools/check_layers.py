@@ -11,6 +11,8 @@ import pathlib
 import re
 import sys
 
+import usage
+
 TO_WIRE = ["base", "model", "profile", "view", "queueing", "mixture", "configs", "policy", "wire"]
 TO_TRACE = TO_WIRE + ["node", "trace"]
 
@@ -172,8 +174,7 @@ def check(root):
 
 
 def main():
-    root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".")
-    errors = check(root)
+    errors = check(pathlib.Path(*usage.words(__doc__, 0, 1)))
     for error in errors:
         print(error)
     return 1 if errors else 0

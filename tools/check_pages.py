@@ -12,6 +12,8 @@ import pathlib
 import re
 import sys
 
+import usage
+
 FOLDERS = "src|include|functions|test|bench|tools|docs|scenarios|repositories"
 FILE = r"[\w.-]+\.(?:c|h|cpp|py|sh|md|yaml|csv|txt)"
 
@@ -159,7 +161,7 @@ def check(root):
 
 
 def main():
-    errors = check(pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else "."))
+    errors = check(pathlib.Path(*usage.words(__doc__, 0, 1)))
     for error in errors:
         print(error)
     return 1 if errors else 0

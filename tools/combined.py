@@ -4,6 +4,7 @@ import pathlib
 import subprocess
 import sys
 
+import usage
 import yaml
 
 GENERATOR = pathlib.Path(__file__).resolve().parent.parent / "scenarios/combined/generate.py"
@@ -12,6 +13,14 @@ GENERATOR = pathlib.Path(__file__).resolve().parent.parent / "scenarios/combined
 def make(folder, seed, *which):
     """Write the workloads of @seed into @folder, or others by a word of the generator."""
     subprocess.run([sys.executable, "-B", GENERATOR, folder, str(seed), *which], check=True)
+
+
+def make_named(folder, seed, names, document):
+    """As make(); ends a script that says @document if there are not all workloads @names."""
+    make(folder, seed)
+    for name in names:
+        if not pathlib.Path(folder, f"{name}.yaml").exists():
+            usage.fail(document, f"there is no workload '{name}'")
 
 
 def at_share(path, share):

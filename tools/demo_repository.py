@@ -14,6 +14,7 @@ import shutil
 import sys
 
 import fetch_models
+import usage
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DEMO = ROOT / "repositories/demo"
@@ -50,10 +51,7 @@ def put_recordings(folder):
 
 
 def main():
-    if len(sys.argv) != 3 or sys.argv[1] in ("-h", "--help"):
-        print(__doc__.strip())
-        sys.exit(0 if sys.argv[1:2] in (["-h"], ["--help"]) else 2)
-    build, folder = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
+    build, folder = map(pathlib.Path, usage.words(__doc__, 2))
     absent = [name for package in fetch_models.missing(MODELS) for name in package.files.values()]
     if absent:
         sys.exit(f"demo_repository: without {', '.join(absent)}; run tools/fetch_models.py")

@@ -10,6 +10,8 @@ or more than one has that name, or if it has more than LINES_MAX lines.
 import re
 import sys
 
+import usage
+
 FENCE = re.compile(r"^```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -18,9 +20,8 @@ def blocks_named(text, name):
     return [block for block in FENCE.findall(text) if opening.match(block)]
 
 
-def main(arguments):
-    if len(arguments) not in (2, 3):
-        sys.exit(__doc__)
+def main():
+    arguments = usage.words(__doc__, 2, 3)
     path, name = arguments[:2]
     with open(path, encoding="utf-8") as file:
         blocks = blocks_named(file.read(), name)
@@ -33,4 +34,4 @@ def main(arguments):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

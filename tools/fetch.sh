@@ -17,6 +17,13 @@
 #
 # Debian's UCX is 1.13, which ends a process whose peer goes away while the two connect. The
 # package has no InfiniBand: there, WEFT_UCX names the UCX that came with the network's driver.
+case ${1:-} in
+-h | --help) sed '1d; /^#/!Q; s/^# \{0,1\}//' "$0" && exit 0 ;;
+esac
+if [ $# -gt 0 ]; then
+    echo "fetch.sh: usage: fetch.sh" >&2
+    exit 2
+fi
 set -eu
 cd "$(dirname "$0")/.."
 

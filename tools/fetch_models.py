@@ -26,6 +26,7 @@ import tempfile
 import zipfile
 
 import batchable
+import usage
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TIMEOUT_S = 600
@@ -235,10 +236,8 @@ def missing(folder):
 
 
 def main():
-    if len(sys.argv) > 2 or sys.argv[1:2] in (["-h"], ["--help"]):
-        print(__doc__.strip())
-        sys.exit(2 if len(sys.argv) > 2 else 0)
-    folder = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "build/models"
+    given = usage.words(__doc__, 0, 1)
+    folder = pathlib.Path(*given) if given else ROOT / "build/models"
     wanted = missing(folder)
     if not wanted:
         print("fetch_models: everything is there")

@@ -6,6 +6,13 @@
 # BUILD is a build folder with bin/weft and bin/gpu, PACKAGES.tgz the models of test/gpu/models.py,
 # compiled for the card, VIT.tgz those of ViT, which run.sh compiles otherwise and leaves in $OUT.
 # Fills the folder that BUNDLE names, or build/gpu_bundle; run its run.sh there.
+case ${1:-} in
+-h | --help) sed '1d; /^#/!Q; s/^# \{0,1\}//' "$0" && exit 0 ;;
+esac
+if [ $# -lt 2 ] || [ $# -gt 3 ]; then
+    echo "gpu_bundle.sh: usage: gpu_bundle.sh BUILD PACKAGES.tgz [VIT.tgz]" >&2
+    exit 2
+fi
 set -eu
 cd "$(dirname "$0")/.."
 build=$1
@@ -25,7 +32,7 @@ ldd "$build"/bin/weft "$build"/bin/gpu/* | awk '/=> \// { print $3 }' | sort -u 
 done
 cp "$packages" "$bundle/packages.tgz"
 [ -z "$vit" ] || cp "$vit" "$bundle/vit.tgz"
-cp tools/weft_export.py "$bundle/tools/"
+cp tools/usage.py tools/weft_export.py "$bundle/tools/"
 cp test/gpu/*.py "$bundle/test/gpu/"
 cp test/gpu/run.sh "$bundle/run.sh"
 du -sm "$bundle" | awk '{ print $1 " MiB in " $2; if ($1 > 60) exit 1 }'

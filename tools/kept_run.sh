@@ -8,6 +8,13 @@
 # interrupted at any time, and KEPT be copied to where the tables are made.
 #
 # Settings, in the environment: WEFT, the program (build/weft).
+case ${1:-} in
+-h | --help) sed '1d; /^#/!Q; s/^# \{0,1\}//' "$0" && exit 0 ;;
+esac
+if [ $# -lt 2 ] || [ $# -gt 3 ]; then
+  echo "kept_run.sh: usage: kept_run.sh FOLDER KEPT [PROCESSES]" >&2
+  exit 2
+fi
 set -eu
 weft=$(realpath "${WEFT:-build/weft}")
 mkdir -p "$2"

@@ -14,9 +14,13 @@ this to make them again, or others.
 
 import math
 import pathlib
-import sys
 
-from PIL import Image, ImageDraw, ImageFont
+import usage
+
+if __name__ == "__main__":
+    WORDS = usage.words(__doc__, 0, 1)
+
+from PIL import Image, ImageDraw, ImageFont  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FONTS = "/usr/share/fonts/truetype/dejavu/"
@@ -232,11 +236,7 @@ def make_picture(folder, pages):
 
 
 def main():
-    if len(sys.argv) > 2 or sys.argv[1:2] in (["-h"], ["--help"]):
-        print(__doc__.strip())
-        sys.exit(2 if len(sys.argv) > 2 else 0)
-    given = sys.argv[1] if len(sys.argv) > 1 else ROOT / "repositories/demo/inputs"
-    folder = pathlib.Path(given)
+    folder = pathlib.Path(*WORDS) if WORDS else ROOT / "repositories/demo/inputs"
     for name in ("ocr", "picture"):
         (folder / name).mkdir(parents=True, exist_ok=True)
     make_picture(folder / "picture", make_ocr(folder / "ocr"))

@@ -1009,8 +1009,8 @@ BUGS = [
         "src/node/keys.c",
         "a deputy goes on with another edition than the owner's",
         "`keys_adopt()` takes the first one that it holds",
-        "job_edition(entry->job), /* As whoever",
-        "node->editions[0], /* As whoever",
+        "job_edition(entry->job), /* As the node",
+        "node->editions[0], /* As the node",
         (UNIT_TESTS,),
     ),
     Bug(

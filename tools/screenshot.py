@@ -23,6 +23,8 @@ import sys
 import termios
 import time
 
+import usage
+
 WIDTH, HEIGHT, MARGIN = 8.4, 18, 12  # Of a character, and around all of them.
 END_S = 60  # For the command to end by itself.
 STYLES = {  # By the number of the escape sequence.
@@ -100,11 +102,10 @@ def draw(lines, columns):
 
 
 def main():
-    if len(sys.argv) < 6:
-        print(__doc__.strip())
-        sys.exit(0 if sys.argv[1:2] in (["-h"], ["--help"]) else 2)
-    path, columns, rows, seconds = sys.argv[1], *(int(number) for number in sys.argv[2:5])
-    lines = last_picture(watch(columns, rows, seconds, sys.argv[5:]))
+    given = usage.words(__doc__, 5, usage.ANY, takes_options=True)
+    path, *numbers = given[:4]
+    columns, rows, seconds = map(int, numbers)
+    lines = last_picture(watch(columns, rows, seconds, given[4:]))
     with open(path, "w", encoding="utf-8") as file:
         file.write(draw(lines, columns))
 

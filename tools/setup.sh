@@ -2,6 +2,13 @@
 # Install the Debian packages that building and testing need, and only those that are missing;
 # then let fetch.sh fetch ONNX Runtime and UCX, and fetch_models.py the models, which are not Debian
 # packages. Does nothing, and says so in one line each, when everything is there.
+case ${1:-} in
+-h | --help) sed '1d; /^#/!Q; s/^# \{0,1\}//' "$0" && exit 0 ;;
+esac
+if [ $# -gt 0 ]; then
+    echo "setup.sh: usage: setup.sh" >&2
+    exit 2
+fi
 set -eu
 
 # package, and what it is for

@@ -9,7 +9,6 @@ more than S seconds of a processor (300). Prints how far it is, at most once in 
 the end every seed that failed, with the first line that it said. Exits 1 if there is any.
 """
 
-import argparse
 import concurrent.futures
 import re
 import resource
@@ -17,6 +16,8 @@ import signal
 import subprocess
 import sys
 import time
+
+import usage
 
 CHUNK = 100
 SAID_S = 10
@@ -52,7 +53,7 @@ def run(program, first, count, seconds):
 
 
 def main():
-    parser = argparse.ArgumentParser(usage=__doc__.split("usage: ")[1].split("\n")[0])
+    parser = usage.parser(__doc__)
     parser.add_argument("program")
     parser.add_argument("first", type=int)
     parser.add_argument("count", type=int)

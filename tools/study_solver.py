@@ -11,7 +11,6 @@ of workflows, drawn from the seeds that --sets names. A mixture that is the refe
 bit is not simulated again, and with --jobs 0 none is.
 """
 
-import argparse
 import hashlib
 import json
 import math
@@ -23,6 +22,8 @@ import subprocess
 import sys
 import tempfile
 import time
+
+import usage
 
 SCENARIOS = pathlib.Path(__file__).resolve().parent.parent / "scenarios"
 
@@ -191,9 +192,7 @@ def summary(found):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = usage.parser(__doc__)
     parser.add_argument("--jobs", type=int, default=20000)
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--sets", default=SETS, help="seeds of random sets, by default 1:12")

@@ -12,6 +12,13 @@
 # are made (build/kept/scenarios); POLICIES, between semicolons, instead of those of each table, to
 # make a few lines again when only these have changed; TRACES, a folder of traces for Compass's
 # workload, if there are any, run at three rates; and those of tools/kept.py.
+case ${1:-} in
+-h | --help) sed '1d; /^#/!Q; s/^# \{0,1\}//' "$0" && exit 0 ;;
+esac
+if [ $# -lt 1 ]; then
+  echo "study_weft.sh: usage: study_weft.sh TABLE..." >&2
+  exit 2
+fi
 set -eu
 cd "$(dirname "$0")/.."
 

@@ -29,6 +29,7 @@ import combined as workloads
 import kept
 import weft_bound
 import weft_slowdown
+import usage
 import yaml
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -257,7 +258,10 @@ def slowdown(folder):
 
 def main():
     tables = {"esg": esg, "azure": azure, "combined": combined, "slowdown": slowdown}
-    names = sys.argv[1:] or list(tables)
+    names = usage.words(__doc__, 0, usage.ANY) or list(tables)
+    unknown = [name for name in names if name not in tables]
+    if unknown:
+        usage.fail(__doc__, f"there is no table '{unknown[0]}'")
     if names != ["slowdown"]:
         print("| | bound | " + " | ".join(POLICIES) + " |")
         print("|---" * (len(POLICIES) + 2) + "|")

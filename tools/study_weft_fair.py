@@ -16,11 +16,11 @@ import itertools
 import json
 import os
 import pathlib
-import sys
 import tempfile
 
 import combined
 import kept
+import usage
 import yaml
 from study import interval
 
@@ -94,10 +94,11 @@ def print_row(title, cells):
 
 
 def main():
+    names = usage.words(__doc__, 0, usage.ANY)
     with tempfile.TemporaryDirectory() as folder:
-        combined.make(folder, 3)
+        combined.make_named(folder, 3, names, __doc__)
         paths = sorted(pathlib.Path(folder).glob("*.yaml"))
-        paths = [path for path in paths if len(sys.argv) < 2 or path.stem in sys.argv[1:]]
+        paths = [path for path in paths if not names or path.stem in names]
         print_head()
         for path in paths:
             print_row(path.stem, [of_worst(each) for each in runs(path, LIGHT).values()])

@@ -17,11 +17,11 @@ import json
 import os
 import pathlib
 import random
-import sys
 import tempfile
 
 import combined
 import kept
+import usage
 
 SEEDS = os.environ.get("SEEDS", "301..308")
 JOBS = int(os.environ.get("JOBS", "2000"))
@@ -123,12 +123,13 @@ def quarters(path):
 
 
 def main():
-    print("| | " + " | ".join(f"`{policy}`" for policy in POLICIES) + " |")
-    print("|---" * (len(POLICIES) + 1) + "|")
+    names = usage.words(__doc__, 0, usage.ANY) or WORKLOADS
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        combined.make(folder, 3)
-        for workload in sys.argv[1:] or WORKLOADS:
+        combined.make_named(folder, 3, names, __doc__)
+        print("| | " + " | ".join(f"`{policy}`" for policy in POLICIES) + " |")
+        print("|---" * (len(POLICIES) + 1) + "|")
+        for workload in names:
             scenario, _ = combined.at_share(folder / f"{workload}.yaml", SHARE)
             truth = json.loads((folder / scenario["profile"]).read_text(encoding="utf-8"))
             scenario.update({"seeds": SEEDS, "truth": truth})

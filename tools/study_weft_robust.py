@@ -12,11 +12,11 @@ Settings, in the environment: those of tools/kept.py; SEEDS (301..308); JOBS (20
 
 import os
 import pathlib
-import sys
 import tempfile
 
 import combined
 import kept
+import usage
 import yaml
 
 SEEDS = os.environ.get("SEEDS", "301..308")
@@ -91,12 +91,13 @@ def met(path):
 
 
 def main():
-    print("| | " + " | ".join(f"`{policy}`" for policy in POLICIES) + " |")
-    print("|---" * (len(POLICIES) + 1) + "|")
+    names = usage.words(__doc__, 0, usage.ANY) or WORKLOADS
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        combined.make(folder, 3)
-        for workload in sys.argv[1:] or WORKLOADS:
+        combined.make_named(folder, 3, names, __doc__)
+        print("| | " + " | ".join(f"`{policy}`" for policy in POLICIES) + " |")
+        print("|---" * (len(POLICIES) + 1) + "|")
+        for workload in names:
             for trouble, change in TROUBLES.items():
                 scenario, rate = combined.at_share(folder / f"{workload}.yaml", SHARE)
                 scenario.update({"jobs": JOBS, "seeds": SEEDS})

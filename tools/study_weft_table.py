@@ -14,6 +14,7 @@ import sys
 
 import kept
 import page
+import usage
 from study import interval, mean_of
 
 ENOUGH = 0.95  # Of the deadlines, at the rate that is said to be carried.
@@ -202,6 +203,7 @@ def print_changes(rows):
 
 
 def main():
+    usage.words(__doc__)
     rows = [Row(line) for line in sys.stdin]
     for name in dict.fromkeys(row.name.partition("-")[0] for row in rows):
         mine = [row for row in rows if row.name.partition("-")[0] == name]

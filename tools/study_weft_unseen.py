@@ -21,11 +21,11 @@ import math
 import os
 import pathlib
 import re
-import sys
 import tempfile
 
 import combined
 import kept
+import usage
 from study import interval
 
 FIRST = os.environ.get("FIRST", "401")
@@ -118,13 +118,18 @@ def print_row(title, path, rate, others):
 
 
 def main():
+    given = usage.words(__doc__, 0, usage.ANY)
+    which = [word for word in given[:1] if word == "narrow"]
+    numbers = given[len(which) :] or ["11", "12"]
+    for number in numbers:
+        if not number.isdigit():
+            usage.fail(__doc__, f"'{number}' is not a seed")
     known = {}
     if SHORT and pathlib.Path(SHORT).exists():
         known = json.loads(pathlib.Path(SHORT).read_text(encoding="utf-8"))
     print("| | `weft` | the best of the others | difference | latency |\n|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as name:
-        which = [word for word in sys.argv[1:] if word == "narrow"]
-        for number in sys.argv[1 + len(which) :] or ("11", "12"):
+        for number in numbers:
             folder = pathlib.Path(name) / number
             combined.make(folder, number, *which)
             for path in sorted(folder.glob("*.yaml")):

@@ -12,6 +12,8 @@ import pathlib
 import re
 import sys
 
+import usage
+
 FOLDERS = ("src", "include", "functions", "test", "bench")
 LINES_MAX = {".c": 600, ".h": 250}
 FUNCTION_LINES_MAX = 70
@@ -490,8 +492,7 @@ def check(root):
 
 
 def main():
-    root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".")
-    errors = check(root)
+    errors = check(pathlib.Path(*usage.words(__doc__, 0, 1)))
     for error in errors:
         print(error)
     return 1 if errors else 0

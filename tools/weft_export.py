@@ -27,6 +27,8 @@ import shutil
 import sys
 import zipfile
 
+import usage
+
 ALIGNMENT = 256  # Of a constant in the file of weights.
 PAGE = 4096  # The file ends with a whole page, so that it can be registered with the driver.
 ROWS = (1, 4, 8, 16)
@@ -206,20 +208,19 @@ def export_onnx(path, folder, rows, given):
 
 
 def main():
-    rest = sys.argv[3:]
-    is_onnx = len(sys.argv) >= 3 and sys.argv[1].endswith(".onnx")
-    if len(sys.argv) < 3 or not (is_onnx or ":" in sys.argv[1]):
-        print(__doc__, file=sys.stderr)
-        return 2
+    source, folder, *rest = usage.words(__doc__, 2, usage.ANY)
+    is_onnx = source.endswith(".onnx")
+    if not is_onnx and ":" not in source:
+        usage.fail(__doc__, f"'{source}' is neither MODULE:FUNCTION nor FILE.onnx")
     rows = [int(text) for text in rest if "=" not in text] or ROWS
     if is_onnx:
         given = dict(text.rsplit("=", 1) for text in rest if "=" in text)
         given = {name: [int(n) for n in text.split("x")] for name, text in given.items()}
-        return export_onnx(sys.argv[1], sys.argv[2], rows, given)
-    where, function = sys.argv[1].split(":", 1)
+        return export_onnx(source, folder, rows, given)
+    where, function = source.split(":", 1)
     sys.path.insert(0, os.getcwd())
     module, example = getattr(importlib.import_module(where), function)()
-    export(module, example, rows, sys.argv[2])
+    export(module, example, rows, folder)
     return 0
 
 

@@ -10,13 +10,16 @@ With two threads it is the time that passes. Run it by a Python that has onnxrun
 build/peers/env/mosec/bin/python.
 """
 
-import argparse
 import os
 import pathlib
 import statistics
 import subprocess
 import sys
 import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
+
+import usage  # noqa: E402
 
 MODELS = pathlib.Path(__file__).resolve().parents[2] / "build/models"
 SHAPES = {  # As the demo's functions give them.
@@ -98,7 +101,7 @@ def measure(model, rounds):
 
 
 def main():
-    parser = argparse.ArgumentParser()
+    parser = usage.parser(__doc__)
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--child", action="store_true")
     parser.add_argument("model", nargs="*")

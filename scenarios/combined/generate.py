@@ -7,14 +7,18 @@ Workflows, models, sizes and deadlines are drawn from the seed; 1 unless told ot
 has two or three problems, and some have bursts, wrong profiles, two kinds of devices or a slow
 worker on top. Times are by the formula of the workloads of esg, with other parameters. Rates
 are chosen with `weft compare --rates`; the one that is written is about half of what the
-devices could do if nothing but them were short. `narrow` writes others, whose inputs travel for about as
-long as tasks run.
+devices could do if nothing but them were short. `narrow` writes others, whose inputs travel for
+about as long as tasks run.
 """
 
 import json
 import pathlib
 import random
 import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
+
+import usage  # noqa: E402
 
 BATCHES = (1, 2, 4, 8, 16)
 CPUS = (1, 2, 4)
@@ -174,10 +178,15 @@ def write_workload(folder, name, wants, rng):
 
 
 def main():
-    folder = pathlib.Path(sys.argv[1])
-    seed = int(sys.argv[2]) if len(sys.argv) > 2 else 1
+    given = usage.words(__doc__, 1, 3)
+    if not "".join(given[1:2]).isdecimal() and given[1:]:
+        usage.fail(__doc__, f"'{given[1]}' is not a seed")
+    if given[2:] not in ([], ["narrow"]):
+        usage.fail(__doc__, f"there is no '{given[2]}'")
+    folder = pathlib.Path(given[0])
+    seed = int(given[1]) if given[1:] else 1
     folder.mkdir(exist_ok=True)
-    workloads = NARROW if sys.argv[3:] == ["narrow"] else WORKLOADS
+    workloads = NARROW if given[2:] else WORKLOADS
     for name, wants in workloads.items():
         write_workload(folder, name, wants, random.Random(f"{seed} {name}"))
 

@@ -21,6 +21,10 @@ import json
 import pathlib
 import sys
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
+
+import usage  # noqa: E402
+
 # base ms on (1, 1, 1), f, s, input bytes, weights in MB.
 FUNCTIONS = {
     "super-resolution": (86, 0.25, 2.0, "2.7MB", 60),
@@ -118,10 +122,7 @@ def write_scenario(path, level):
 
 
 def main():
-    if len(sys.argv) != 2 or sys.argv[1] in ("-h", "--help"):
-        print(__doc__.strip())
-        return 0 if sys.argv[-1] in ("-h", "--help") else 2
-    folder = pathlib.Path(sys.argv[1])
+    folder = pathlib.Path(*usage.words(__doc__, 1))
     folder.mkdir(parents=True, exist_ok=True)
     write_profile(folder / "esg.profile.json")
     for level in FACTORS:

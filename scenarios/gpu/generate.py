@@ -12,6 +12,10 @@ import json
 import pathlib
 import sys
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
+
+import usage  # noqa: E402
+
 # MiB of weights, ms of a load, ms of a run, MiB while it runs.
 NETS = {
     "bert": (210, 4.73, 0.438, 56),
@@ -70,7 +74,7 @@ def write_scenario(path, skew):
 
 
 def main():
-    folder = pathlib.Path(sys.argv[1])
+    folder = pathlib.Path(*usage.words(__doc__, 1))
     folder.mkdir(parents=True, exist_ok=True)
     write_profile(folder / "h200.profile.json")
     for skew in SKEWS:

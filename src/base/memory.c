@@ -88,6 +88,14 @@ bool memory_is_free(size_t bytes)
     return is_free;
 }
 
+void *memory_aligned(size_t bytes, size_t alignment, void **block_out)
+{
+    ASSERT(bytes <= SIZE_MAX - alignment);
+    *block_out = malloc(bytes + alignment);
+    const uintptr_t after = (uintptr_t)*block_out + alignment;
+    return *block_out == NULL ? NULL : (void *)(after - after % alignment);
+}
+
 void *memory_reserved_more(void *memory, size_t bytes)
 {
     const size_t count = bytes > 0 ? bytes : 1; /* NULL means one thing here. */

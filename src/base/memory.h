@@ -39,6 +39,13 @@ void *memory_lines(size_t count, size_t element_bytes);
  */
 void *memory_lines_more(void *memory, size_t before, size_t count, size_t element_bytes);
 
+/*
+ * @bytes, unspecified, at a multiple of @alignment; *block_out is what the caller gives to free().
+ * NULL for both if there are none: the reserve is left alone. aligned_alloc() of glibc cuts every
+ * block out of a larger one, and never takes one that the thread has just released; this does.
+ */
+void *memory_aligned(size_t bytes, size_t alignment, void **block_out);
+
 /* @bytes, or one if they are 0, unspecified. The caller owns them: free(). */
 void *memory_block(size_t bytes);
 

@@ -1,5 +1,7 @@
 #include "base/shipped.h"
 
+#include "base/units.h"
+
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,7 +24,7 @@ bool shipped_find(const char *file, char path_out[SHIPPED_PATH_BYTES])
             break;
         }
         *slash = '\0';
-        for (uint32_t k = 0; k < sizeof(places) / sizeof(places[0]); k++) {
+        for (uint32_t k = 0; k < ARRAY_COUNT(places); k++) {
             const int bytes =
                 snprintf(path_out, SHIPPED_PATH_BYTES, "%s/%s/%s", folder, places[k], file);
             if (bytes < SHIPPED_PATH_BYTES && access(path_out, R_OK) == 0) {

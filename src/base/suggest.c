@@ -51,7 +51,7 @@ void suggest_consider(struct suggestion *suggestion, const char *name)
     const bool is_begun = begun >= 2 && strncmp(suggestion->wrong, plain, begun) == 0;
     const uint32_t distance = is_begun ? 1 : distance_between(suggestion->wrong, plain);
     /* A word of which not half is left is another word. */
-    if (distance < suggestion->distance && 2 * distance <= length) {
+    if (distance < suggestion->distance && distance <= length / 2) {
         suggestion->name = name;
         suggestion->distance = distance;
     }

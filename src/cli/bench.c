@@ -210,7 +210,7 @@ static void add_times(struct table *table, const char *name, const struct histog
     static const double quantiles[] = {0.5, 0.9, 0.95, 0.99, 0.999};
     table_add(table, "  %s", name);
     table_add(table, "%.3f", histogram_mean(times) / 1e6);
-    for (size_t i = 0; i < sizeof(quantiles) / sizeof(quantiles[0]); i++) {
+    for (size_t i = 0; i < ARRAY_COUNT(quantiles); i++) {
         table_add(table, "%.3f", (double)histogram_quantile(times, quantiles[i]) / 1e6);
     }
     table_add(table, "%.3f", (double)histogram_max(times) / 1e6);
@@ -251,7 +251,7 @@ static void print_report(const struct bench *bench)
             "%" PRIu64 " times another address was asked, after one said nothing for %d s\n",
             report->silent, (int)(SILENCE_NS / NS_PER_S));
     }
-    table_init(&table, columns, sizeof(columns) / sizeof(columns[0]));
+    table_init(&table, columns, ARRAY_COUNT(columns));
     add_times(&table, "latency", &report->latency_ns);
     add_times(&table, "queued", &report->queue_ns);
     add_times(&table, "running", &report->run_ns);

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/units.h"
 #include "console/table.h"
 #include "lab/offered.h"
 #include "model/builtin.h"
@@ -41,7 +42,7 @@ static void print_tasks(const struct scenario *scenario, const struct offered *o
     const struct catalogue *catalogue = scenario->catalogue;
     struct table table;
     uint32_t count = 0;
-    table_init(&table, columns, sizeof(columns) / sizeof(columns[0]));
+    table_init(&table, columns, ARRAY_COUNT(columns));
     for (uint32_t i = 0; i < catalogue->workflow_count; i++) {
         const struct workflow *workflow = catalogue->workflows[i];
         for (uint32_t task = 0; task < workflow->task_count; task++) {

@@ -7,6 +7,7 @@
 
 #include "base/memory.h"
 #include "base/numbers.h"
+#include "base/units.h"
 #include "cli/command.h"
 #include "cli/report_json.h"
 #include "client/http_call.h"
@@ -176,7 +177,7 @@ static void print_table(const struct member_list *list, const char *ca_file)
         {"EDITION", true},  {"VERSIONS", false},   {"QUEUE, MS", true}, {"ITEMS", true},
         {"FREE, MB", true}, {"MODELS", true},      {"ROWS, S", true},   {"WORKERS", false}};
     struct table table;
-    table_init(&table, columns, sizeof(columns) / sizeof(columns[0]));
+    table_init(&table, columns, ARRAY_COUNT(columns));
     for (uint32_t i = 0; i < list->count; i++) {
         const struct member *member = &list->items[i];
         const struct seen seen = look_at(member, ca_file);

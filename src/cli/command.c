@@ -100,7 +100,7 @@ static int parse_and_run(const struct command *command, char **argv)
     struct operands operands;
     struct weft_error error = {0};
     int exit_code = COMMAND_OK;
-    if (command->defaults != NULL) {
+    if (values != NULL && command->defaults != NULL) {
         memcpy(values, command->defaults, command->values_bytes);
     }
     if (arguments_parse(&command->arguments, argv, values, &operands, &error) != WEFT_OK) {

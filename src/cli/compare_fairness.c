@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "base/units.h"
 #include "console/table.h"
 #include "trace/quantiles.h"
 
@@ -125,7 +126,7 @@ void compare_fairness_print(
         {"SLOW-DOWN", true}, {"SLO %", true},    {"", false},
     };
     struct table table;
-    table_init(&table, columns, sizeof(columns) / sizeof(columns[0]));
+    table_init(&table, columns, ARRAY_COUNT(columns));
     for (uint32_t i = 0; i < group->policy_count; i++) {
         add_policy(&table, plan, group, i);
     }

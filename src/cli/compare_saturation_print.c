@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "base/units.h"
 #include "cli/report_json.h"
 #include "console/table.h"
 
@@ -151,7 +152,7 @@ static void print_group(
     };
     const struct compare_group *group = group_of(study, cases);
     struct table table;
-    table_init(&table, columns, sizeof(columns) / sizeof(columns[0]));
+    table_init(&table, columns, ARRAY_COUNT(columns));
     for (uint32_t i = 0; i < group->policy_count; i++) {
         add_row(&table, study, &cases[i]);
     }

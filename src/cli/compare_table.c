@@ -315,7 +315,7 @@ void compare_table_print(
         .others = memory_zeroed(group->seed_count, sizeof(double)),
         .fairness = memory_zeroed(1, sizeof(struct fairness)),
     };
-    table_init(&table, columns, sizeof(columns) / sizeof(columns[0]));
+    table_init(&table, columns, ARRAY_COUNT(columns));
     table_spare(&table, spares, ARRAY_COUNT(spares));
     for (; line.policy < group->policy_count; line.policy++) {
         compare_fairness_of(plan, group, line.policy, line.fairness);

@@ -264,7 +264,7 @@ static int run(const struct command *command, void *given, const struct operands
 {
     const struct values *values = given;
     struct weft_error error = {0};
-    struct job_story story;
+    struct job_story story = {.count = 0};
     const bool is_file = operands->count > 1;
     const char *job = operands->items[is_file ? 1 : 0];
     const enum weft_status status = is_file ? read_file(operands->items[0], job, &story, &error)
@@ -272,6 +272,10 @@ static int run(const struct command *command, void *given, const struct operands
     if (status != WEFT_OK) {
         const bool is_wrong = is_file || status == WEFT_INVALID;
         return command_fail(command, &error, is_wrong ? COMMAND_WRONG : COMMAND_FAILED);
+    }
+    if (story.lines == NULL) {
+        (void)error_set(&error, WEFT_INVALID, "the answer is empty");
+        return command_fail(command, &error, COMMAND_FAILED);
     }
     print_story(&story, job);
     job_story_deinit(&story);

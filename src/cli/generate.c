@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/suggest.h"
+#include "base/units.h"
 #include "cli/command.h"
 
 /* What can be made, and which options are of no use to it. */
@@ -30,7 +31,7 @@ static const struct product products[] = {
     {"operators", not_of_operators, generate_operators},
 };
 
-enum { PRODUCTS = sizeof(products) / sizeof(products[0]) };
+enum { PRODUCTS = ARRAY_COUNT(products) };
 
 static const struct product *find(const char *name, struct weft_error *error)
 {

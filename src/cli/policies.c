@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/suggest.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "cli/command.h"
 #include "cli/report_json.h"
 #include "console/table.h"
@@ -36,7 +37,7 @@ static void print_table(void)
     static const struct table_column columns[] = {
         {"POLICY", false}, {"ROLES", false}, {"RULE", false}};
     struct table table;
-    table_init(&table, columns, sizeof(columns) / sizeof(columns[0]));
+    table_init(&table, columns, ARRAY_COUNT(columns));
     for (uint32_t i = 0; policy_registry[i] != NULL; i++) {
         char roles[ROLES_BYTES_MAX];
         table_add(&table, "%s", policy_registry[i]->name);
@@ -76,7 +77,7 @@ static void print_one(const struct policy *policy)
     static const struct table_column columns[] = {
         {"  OPTION", false}, {"DEFAULT", true}, {"RANGE", false}, {"MEANING", false}};
     struct table table;
-    table_init(&table, columns, sizeof(columns) / sizeof(columns[0]));
+    table_init(&table, columns, ARRAY_COUNT(columns));
     for (const struct policy_option *option = policy->options; option->name != NULL; option++) {
         table_add(&table, "  %s", option->name);
         table_add(&table, "%g", option->value);

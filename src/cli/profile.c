@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "cli/command.h"
 #include "console/interrupt.h"
 #include "console/progress.h"
@@ -91,9 +92,9 @@ static void print_kind(const struct measured *measured, uint32_t device)
     const struct measured_kind *kind = &measured->kinds[device];
     struct table table;
     if (device == 0) {
-        table_init(&table, columns, sizeof(columns) / sizeof(columns[0]));
+        table_init(&table, columns, ARRAY_COUNT(columns));
     } else {
-        table_init(&table, gpu_columns, sizeof(gpu_columns) / sizeof(gpu_columns[0]));
+        table_init(&table, gpu_columns, ARRAY_COUNT(gpu_columns));
     }
     for (uint32_t i = 0; i < kind->document.profile->model_count; i++) {
         if (model_set_has(&kind->document.listed, i)) {

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "base/units.h"
 #include "cli/report_text.h"
 #include "console/table.h"
 
@@ -118,7 +119,7 @@ static void print_workflows(
         weights[i] = (double)details->workflows[i].jobs;
     }
     const struct shown shown = choose(weights, details->workflow_count);
-    table_init(&table, columns, sizeof(columns) / sizeof(columns[0]));
+    table_init(&table, columns, ARRAY_COUNT(columns));
     for (uint32_t i = 0; i < details->workflow_count; i++) {
         if (shown.rows[i]) {
             add_workflow(&table, catalogue->workflows[i]->name, &details->workflows[i], stable);
@@ -160,7 +161,7 @@ static void print_tasks(
         weights[i] = (double)(row->queued_ns + row->loading_ns + row->running_ns);
     }
     const struct shown shown = choose(weights, details->task_count);
-    table_init(&table, columns, sizeof(columns) / sizeof(columns[0]));
+    table_init(&table, columns, ARRAY_COUNT(columns));
     for (uint32_t i = 0; i < catalogue->workflow_count; i++) {
         const struct workflow *workflow = catalogue->workflows[i];
         for (uint32_t task = 0; task < workflow->task_count; task++) {
@@ -187,7 +188,7 @@ static void print_models(
         weights[i] = (double)details->models[i].loads;
     }
     const struct shown shown = choose(weights, details->model_count);
-    table_init(&table, columns, sizeof(columns) / sizeof(columns[0]));
+    table_init(&table, columns, ARRAY_COUNT(columns));
     for (uint32_t i = 0; i < details->model_count; i++) {
         const struct details_model *row = &details->models[i];
         if (!shown.rows[i]) {
@@ -218,7 +219,7 @@ static void print_workers(const struct details *details, const struct fleet *fle
         weights[i] = row->busy_ns + (double)row->loads;
     }
     const struct shown shown = choose(weights, details->worker_count);
-    table_init(&table, columns, sizeof(columns) / sizeof(columns[0]));
+    table_init(&table, columns, ARRAY_COUNT(columns));
     for (uint32_t i = 0; i < details->worker_count; i++) {
         const struct details_worker *row = &details->workers[i];
         if (!shown.rows[i]) {

@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 
+#include "base/units.h"
 #include "console/table.h"
 
 static void add_share(struct table *table, uint64_t part, uint64_t whole)
@@ -37,7 +38,7 @@ void samples_print(const struct samples *samples, const struct catalogue *catalo
     if (!have_run(samples, catalogue)) {
         return; /* It ended before that, and the cause was printed. */
     }
-    table_init(&table, columns, sizeof(columns) / sizeof(columns[0]));
+    table_init(&table, columns, ARRAY_COUNT(columns));
     for (uint32_t i = 0; i < catalogue->workflow_count; i++) {
         const struct samples_score *score = samples_score(samples, i);
         if (score == NULL) {

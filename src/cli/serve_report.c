@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "base/units.h"
 #include "cli/report_json.h"
 #include "console/table.h"
 
@@ -39,7 +40,7 @@ void serve_report_print(const struct run_result *served, const struct run_result
     (void)printf(
         ", seed %" PRIu64 ": served for %.1f s, predicted in %.3f s\n", served->seed,
         served->wall_s, predicted->wall_s);
-    table_init(&table, columns, sizeof(columns) / sizeof(columns[0]));
+    table_init(&table, columns, ARRAY_COUNT(columns));
     add_row(&table, "jobs", 0, (double)left->jobs, (double)right->jobs);
     add_row(&table, "completed", 0, (double)left->completed, (double)right->completed);
     add_row(&table, "refused", 0, (double)left->refused, (double)right->refused);

@@ -6,6 +6,7 @@
 #include <jansson.h>
 
 #include "base/memory.h"
+#include "base/units.h"
 #include "cli/report_json.h"
 #include "console/table.h"
 #include "document/scenario.h"
@@ -14,8 +15,6 @@
 #include "model/links_route.h"
 
 enum { BUSIEST = 5, NAME_MAX_BYTES = 64 };
-
-#define NS_PER_MS 1e6
 
 /* A worker or link and how busy it is. */
 struct place {
@@ -122,7 +121,7 @@ void solve_print(const struct solution *solution, FILE *file)
         solution->report->idle_ns / NS_PER_MS, 100 * solution->report->load_max,
         solution->report->patterns, solution->report->evaluations, solution->wall_s,
         100 * solution->report->gap);
-    table_init(&table, columns, sizeof(columns) / sizeof(columns[0]));
+    table_init(&table, columns, ARRAY_COUNT(columns));
     for (uint32_t i = 0; i < mixture->workflow_count; i++) {
         const struct mixture_workflow *mixed = &mixture->workflows[i];
         if (!mixture_has(mixture, i)) {

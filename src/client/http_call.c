@@ -167,9 +167,8 @@ static int dial_one(struct line *line, const struct addrinfo *address)
     if (line->descriptor < 0) {
         return errno;
     }
-    if (fcntl(line->descriptor, F_SETFL, O_NONBLOCK) != 0) {
-        cause = errno;
-    } else if (connect(line->descriptor, address->ai_addr, address->ai_addrlen) != 0) {
+    if (fcntl(line->descriptor, F_SETFL, O_NONBLOCK) != 0 ||
+        connect(line->descriptor, address->ai_addr, address->ai_addrlen) != 0) {
         cause = errno;
     }
     if (cause == EINPROGRESS) {

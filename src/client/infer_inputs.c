@@ -249,7 +249,9 @@ static enum weft_status add_text(
     enum weft_status status = fit_shape(tensor, 1, building->error);
     if (status == WEFT_OK) {
         (void)memcpy(text, &prefix, sizeof(prefix));
-        (void)memcpy(text + sizeof(prefix), bytes, count);
+        if (count > 0) {
+            (void)memcpy(text + sizeof(prefix), bytes, count);
+        }
         status = add_tensor(building, tensor, text, sizeof(prefix) + count);
     }
     free(text);
@@ -380,7 +382,7 @@ static enum weft_status add_numbers(
         filled.data = data;
         status = data == NULL ? error_set(building->error, WEFT_NO_MEMORY, "out of memory")
                               : json_data_read(array.bytes, array.length, &filled, building->error);
-        if (status == WEFT_OK) {
+        if (status == WEFT_OK && data != NULL) {
             status = add_tensor(building, tensor, data, bytes);
         }
         free(data);

@@ -18,9 +18,9 @@
 #include "runtime/clock.h"
 #include "runtime/loop.h"
 
-#define ASK_NS    INT64_C(100000000) /* How often is_over() is asked. */
+#define ASK_NS    (100 * NS_PER_MS) /* How often is_over() is asked. */
 #define BEHIND_NS NS_PER_MS
-#define DOWN_NS   INT64_C(100000000) /* An address that failed is left alone. */
+#define DOWN_NS   (100 * NS_PER_MS) /* An address that failed is left alone. */
 
 enum {
     IN_BYTES = 65536,
@@ -88,6 +88,7 @@ static bool choose_place(struct load *load, uint32_t *place_out)
 {
     const uint32_t count = load->options->url_count;
     const int64_t now_ns = clock_read(&load->clock);
+    ASSERT(count > 0);
     for (uint32_t i = 0; i < count; i++) {
         const uint32_t place = (load->turn + i) % count;
         if (load->places[place].down_until_ns <= now_ns) {

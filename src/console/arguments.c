@@ -39,6 +39,7 @@ static enum weft_status unknown(
     char name[64];
     (void)snprintf(name, sizeof(name), "%.*s", (int)name_length(argument), argument);
     struct suggestion suggestion = suggest_for(name);
+    suggest_consider(&suggestion, "--help");
     for (const struct argument *row = arguments->rows; row != NULL && row->name != NULL; row++) {
         suggest_consider(&suggestion, row->name);
     }

@@ -15,8 +15,8 @@ enum {
     OTHER_COLUMNS = 25, /* " [] 100 %  1000000 s left" */
 };
 
-#define DRAW_FIRST_NS INT64_C(300000000)
-#define DRAW_EVERY_NS INT64_C(100000000)
+#define DRAW_FIRST_NS (300 * NS_PER_MS)
+#define DRAW_EVERY_NS (100 * NS_PER_MS)
 
 int64_t progress_clock_ns(void)
 {

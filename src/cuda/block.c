@@ -11,10 +11,10 @@ enum { ROOM_FIRST = 16 };
 
 /* ── Pieces ─────────────────────────────────────────────────────────────────────────────── */
 
-uint64_t cuda_piece_bytes(const struct cuda_device *device, uint8_t size)
+uint64_t cuda_piece_bytes(const struct cuda_device *device, uint32_t size)
 {
     uint64_t bytes = device->grain_bytes;
-    for (uint8_t i = 0; i < size; i++) {
+    for (uint32_t i = 0; i < size; i++) {
         bytes *= CUDA_PIECE_STEP;
     }
     return bytes;
@@ -67,14 +67,14 @@ static void release_piece(const struct cuda_device *device, struct cuda_piece *p
     }
 }
 
-static int make_piece(const struct cuda_device *device, uint8_t size, struct cuda_piece *piece_out)
+static int make_piece(const struct cuda_device *device, uint32_t size, struct cuda_piece *piece_out)
 {
     const struct cuda_memory_kind kind = {
         .type = CUDA_MEMORY_PINNED,
         .handles = CUDA_HANDLE_FILE,
         .where = {.type = CUDA_ON_DEVICE, .number = device->number},
     };
-    *piece_out = (struct cuda_piece){.size = size, .file = -1};
+    *piece_out = (struct cuda_piece){.size = (uint8_t)size, .file = -1};
     int result = device->driver->block_create(
         &piece_out->handle, cuda_piece_bytes(device, size), &kind, /* flags */ 0);
     if (result != CUDA_SUCCESS) {
@@ -130,7 +130,7 @@ static void put(struct cuda_blocks *blocks, const struct cuda_piece *piece)
 }
 
 /* Make one more that waits. */
-static int add(struct cuda_blocks *blocks, uint8_t size)
+static int add(struct cuda_blocks *blocks, uint32_t size)
 {
     struct cuda_piece piece;
     const int result = make_piece(blocks->device, size, &piece);
@@ -142,7 +142,7 @@ static int add(struct cuda_blocks *blocks, uint8_t size)
 }
 
 /* Release one that waits. */
-static void remove_one(struct cuda_blocks *blocks, uint8_t size)
+static void remove_one(struct cuda_blocks *blocks, uint32_t size)
 {
     struct cuda_pieces *pieces = &blocks->sizes[size];
     release_piece(blocks->device, &pieces->items[--pieces->count]);
@@ -153,7 +153,7 @@ static void remove_one(struct cuda_blocks *blocks, uint8_t size)
 static bool release_all(struct cuda_blocks *blocks)
 {
     bool has_any = false;
-    for (uint8_t i = 0; i < CUDA_PIECE_SIZES; i++) {
+    for (uint32_t i = 0; i < CUDA_PIECE_SIZES; i++) {
         while (blocks->sizes[i].count > 0) {
             remove_one(blocks, i);
             has_any = true;
@@ -165,7 +165,7 @@ static bool release_all(struct cuda_blocks *blocks)
 void cuda_blocks_close(struct cuda_blocks *blocks)
 {
     (void)release_all(blocks);
-    for (uint8_t i = 0; i < CUDA_PIECE_SIZES; i++) {
+    for (uint32_t i = 0; i < CUDA_PIECE_SIZES; i++) {
         free(blocks->sizes[i].items);
         blocks->sizes[i] = (struct cuda_pieces){.count = 0};
     }
@@ -206,7 +206,7 @@ void cuda_blocks_give(struct cuda_blocks *blocks, struct cuda_block *block)
 /* How many pieces of each size @bytes take. */
 static void split(const struct cuda_device *device, uint64_t bytes, uint64_t *counts_out)
 {
-    for (uint8_t i = CUDA_PIECE_SIZES; i-- > 0;) {
+    for (uint32_t i = CUDA_PIECE_SIZES; i-- > 0;) {
         const uint64_t each = cuda_piece_bytes(device, i);
         counts_out[i] = bytes / each;
         bytes %= each;
@@ -226,19 +226,19 @@ void cuda_blocks_want(
         const uint64_t rounded = (sizes[i] + grain - 1) / grain * grain;
         split(blocks->device, rounded, counts);
         all += rounded * copies;
-        for (uint8_t k = 0; k < CUDA_PIECE_SIZES; k++) {
+        for (uint32_t k = 0; k < CUDA_PIECE_SIZES; k++) {
             wanted[k] += counts[k] * copies;
         }
     }
     const double part = all > bytes ? (double)bytes / (double)all : 1;
-    for (uint8_t k = 0; k < CUDA_PIECE_SIZES; k++) {
+    for (uint32_t k = 0; k < CUDA_PIECE_SIZES; k++) {
         blocks->sizes[k].wanted = (uint32_t)((double)wanted[k] * part);
     }
 }
 
 bool cuda_blocks_fill(struct cuda_blocks *blocks)
 {
-    for (uint8_t i = CUDA_PIECE_SIZES; i-- > 0;) {
+    for (uint32_t i = CUDA_PIECE_SIZES; i-- > 0;) {
         struct cuda_pieces *pieces = &blocks->sizes[i];
         if (pieces->there >= pieces->wanted) {
             continue;
@@ -252,7 +252,7 @@ bool cuda_blocks_fill(struct cuda_blocks *blocks)
 }
 
 /* Let pieces of @size wait, by giving a larger one back that waits. Whether there was one. */
-static bool break_larger(struct cuda_blocks *blocks, uint8_t size, int *result_out)
+static bool break_larger(struct cuda_blocks *blocks, uint32_t size, int *result_out)
 {
     const uint8_t larger = (uint8_t)(size + 1);
     if (larger == CUDA_PIECE_SIZES ||
@@ -269,11 +269,11 @@ static bool break_larger(struct cuda_blocks *blocks, uint8_t size, int *result_o
 }
 
 /* Release as much as a piece of @size of smaller ones that wait, or all there are. */
-static void release_smaller(struct cuda_blocks *blocks, uint8_t size)
+static void release_smaller(struct cuda_blocks *blocks, uint32_t size)
 {
     const uint64_t bytes = cuda_piece_bytes(blocks->device, size);
     uint64_t released = 0;
-    for (uint8_t i = size; i-- > 0;) {
+    for (uint32_t i = size; i-- > 0;) {
         while (blocks->sizes[i].count > 0 && released < bytes) {
             remove_one(blocks, i);
             released += cuda_piece_bytes(blocks->device, i);
@@ -282,7 +282,7 @@ static void release_smaller(struct cuda_blocks *blocks, uint8_t size)
 }
 
 /* See to it that a piece of @size waits. */
-static int supply(struct cuda_blocks *blocks, uint8_t size)
+static int supply(struct cuda_blocks *blocks, uint32_t size)
 {
     int result = CUDA_SUCCESS;
     if (blocks->sizes[size].count > 0) {
@@ -301,7 +301,7 @@ static int supply(struct cuda_blocks *blocks, uint8_t size)
 /* Of what @counts says, eight smaller ones instead of one that does not wait, where so many do. */
 static void exchange(const struct cuda_blocks *blocks, uint64_t *counts)
 {
-    for (uint8_t i = CUDA_PIECE_SIZES - 1; i > 0; i--) {
+    for (uint32_t i = CUDA_PIECE_SIZES - 1; i > 0; i--) {
         while (counts[i] > blocks->sizes[i].count &&
                counts[i - 1] + CUDA_PIECE_STEP <= blocks->sizes[i - 1].count) {
             counts[i]--;
@@ -319,12 +319,12 @@ enum weft_status cuda_blocks_take(
     int result = CUDA_SUCCESS;
     split(blocks->device, bytes, counts);
     exchange(blocks, counts);
-    for (uint8_t i = 0; i < CUDA_PIECE_SIZES; i++) {
+    for (uint32_t i = 0; i < CUDA_PIECE_SIZES; i++) {
         all += counts[i];
     }
     *block_out = (struct cuda_block){
         .bytes = bytes, .pieces = memory_zeroed(all, sizeof(*block_out->pieces))};
-    for (uint8_t i = CUDA_PIECE_SIZES; i-- > 0 && result == CUDA_SUCCESS;) {
+    for (uint32_t i = CUDA_PIECE_SIZES; i-- > 0 && result == CUDA_SUCCESS;) {
         struct cuda_pieces *pieces = &blocks->sizes[i];
         for (uint64_t k = 0; k < counts[i] && result == CUDA_SUCCESS; k++) {
             result = supply(blocks, i);

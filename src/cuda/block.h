@@ -56,7 +56,7 @@ struct cuda_blocks {
 };
 
 /* The bytes of a piece. */
-uint64_t cuda_piece_bytes(const struct cuda_device *device, uint8_t size);
+uint64_t cuda_piece_bytes(const struct cuda_device *device, uint32_t size);
 
 /*
  * Take memory ahead: as much as blocks for @sizes, @count sizes of models, take together, @copies

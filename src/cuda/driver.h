@@ -177,7 +177,7 @@ enum {
 
 struct cuda_driver {
     void *library;
-#define X(name, symbol, parameters) int(*name) parameters;
+#define X(name, symbol, parameters) int(*name) parameters; /* NOLINT(*-macro-parentheses) */
     CUDA_DRIVER_MAP(X)
 #undef X
 };

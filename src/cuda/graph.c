@@ -70,7 +70,8 @@ static void set_address(struct cuda_graph *graph, uint32_t port, uint32_t row, c
 {
     const uint64_t address = (uint64_t)(uintptr_t)data;
     const uint32_t blocks = blocks_of(graph, port);
-    uint64_t *table = (uint64_t *)(void *)(graph->host + graph->table_at[port]) + row * blocks;
+    uint64_t *table =
+        (uint64_t *)(void *)(graph->host + graph->table_at[port]) + (size_t)row * blocks;
     for (uint32_t i = 0; i < blocks && table[0] != address; i++) {
         table[blocks - 1 - i] = address; /* The first says whether all are, so it comes last. */
     }

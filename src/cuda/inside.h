@@ -98,8 +98,8 @@ struct cuda_batch {
     uint32_t rows;    /* Of the batch. */
     int64_t start_ns;
     int64_t launched_ns; /* The run in flight. */
-    int64_t asked_ns;    /* When it was last asked whether that has ended, */
-    int64_t waited_ns;   /* and how long, so far. */
+    int64_t asked_ns;    /* When it was last asked whether that has ended. */
+    int64_t waited_ns;   /* How long it was waited for so far. */
     int64_t run_ns;
     struct weft_error error; /* Of all tasks. */
     uint32_t task_count;
@@ -116,11 +116,11 @@ struct cuda_job {
     struct cuda_job *next;
     enum cuda_job_kind kind;
     uint32_t group;                    /* LOAD, REVISE, TRY, TRIED, UNLOAD: of the model. */
-    bool is_revision;                  /* It came as REVISE, */
-    bool is_temporary;                 /* and what it brings does not stay. */
-    struct artifact_versions versions; /* LOAD, REVISE: those that are to be here, */
-    uint32_t at;                       /* of which this one is being brought, */
-    uint32_t place;                    /* here. */
+    bool is_revision;                  /* It came as REVISE. */
+    bool is_temporary;                 /* What it brings does not stay. */
+    struct artifact_versions versions; /* LOAD, REVISE: those that are to be here. */
+    uint32_t at;                       /* The one of them that is being brought. */
+    uint32_t place;                    /* Where it is brought to. */
     uint32_t worker;                   /* SHAPE. */
     uint32_t gpu;                      /* SHAPE: units. */
     int socket;                        /* KEEPER. */
@@ -146,8 +146,8 @@ struct engine_cuda {
     struct cuda_keeper keeper;
     struct cuda_group *groups;  /* Of the first worker, of the second ... each its own. */
     struct cuda_model *models;  /* Of the first group, of the second ... */
-    uint32_t revisions;         /* Groups that are still to be revised, */
-    struct weft_error revision; /* and what came of those before. */
+    uint32_t revisions;         /* Groups that are still to be revised. */
+    struct weft_error revision; /* What came of those before. */
     struct cuda_batch *batches; /* In the order they were launched. */
     atomic_bool is_busy;        /* The launching thread has seen some, and not that they ended. */
     struct cuda_job *jobs;
@@ -164,8 +164,8 @@ struct engine_cuda {
     uint64_t graph_bytes;
     uint64_t graph_bytes_max;
     struct cuda_spot graphs[CUDA_GRAPHS_MAX];
-    uint32_t ahead_at;   /* The place to look at next for graphs to make ahead, */
-    uint32_t ahead_left; /* and how many are left to look at. */
+    uint32_t ahead_at;   /* The place to look at next for graphs to make ahead. */
+    uint32_t ahead_left; /* How many are left to look at. */
     bool ends;
     pthread_t loader;
     pthread_t recorder;

@@ -5,12 +5,13 @@
  * runs start late, the one that the load was for first of all; and of what leaves again at once it
  * would be in vain. So it is done some time after the load, while nothing else is to be done.
  */
+#include "base/units.h"
 #include "cuda/versions.h"
 #include "engine/monotonic.h"
 
 enum { LATE_FACTOR = 10 }; /* After so many times as long it comes before loads. */
 
-#define AFTER_NS INT64_C(10000000)
+#define AFTER_NS (10 * NS_PER_MS)
 
 static int64_t after_ns(const struct engine_cuda *engine)
 {

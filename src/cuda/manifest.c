@@ -97,7 +97,7 @@ static void next_strides(struct line *line, uint32_t rank, int64_t *out)
 static size_t next_type(struct line *line)
 {
     const char *word = next_word(line);
-    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+    for (size_t i = 0; i < ARRAY_COUNT(types); i++) {
         if (strcmp(types[i].name, word) == 0) {
             return i;
         }

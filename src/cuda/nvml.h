@@ -41,7 +41,7 @@ struct nvml_utilisation {
 
 struct nvml {
     void *library;
-#define X(name, symbol, parameters) int(*name) parameters;
+#define X(name, symbol, parameters) int(*name) parameters; /* NOLINT(*-macro-parentheses) */
     NVML_MAP(X)
 #undef X
 };

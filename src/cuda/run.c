@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/numbers.h"
+#include "base/units.h"
 #include "cuda/versions.h"
 #include "engine/monotonic.h"
 #include "engine/task_inputs.h"
@@ -20,8 +21,8 @@ enum {
 };
 
 #define HUNG_NS                                                                                    \
-    INT64_C(250000000)            /* but not before this: the device may have to wait for others. */
-#define STILL_NS INT64_C(5000000) /* More between two questions is time without a processor. */
+    INT64_C(250000000)           /* but not before this: the device may have to wait for others. */
+#define STILL_NS (5 * NS_PER_MS) /* More between two questions is time without a processor. */
 
 /* ── A batch comes ──────────────────────────────────────────────────────────────────────── */
 

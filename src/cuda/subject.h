@@ -22,8 +22,8 @@ struct subject_card {
 
 /* The weights, as a worker has them for itself, and packages that are bound to them. */
 struct subject_held {
-    bool is_open;  /* There is an address, */
-    bool is_there; /* and weights. */
+    bool is_open;  /* There is an address. */
+    bool is_there; /* There are weights. */
     struct cuda_weights weights;
     struct cuda_package *packages[CUDA_PACKAGES_MAX];
 };

@@ -21,8 +21,8 @@ struct turns {
 
 /* How often a graph is timed. */
 struct turns_enough {
-    uint32_t runs; /* At least, */
-    int64_t ns;    /* and for so long, but TURNS_RUNS_MAX times at most. */
+    uint32_t runs; /* At least so many. */
+    int64_t ns;    /* And for so long, but TURNS_RUNS_MAX times at most. */
 };
 
 /* What runs took: all, and half of them. */

@@ -26,8 +26,8 @@ enum { CUDA_CHUNK_BYTES = 16 << 20, CUDA_CHUNKS_IN_FLIGHT = 16 };
 
 /* What goes on beside a load. */
 struct cuda_beside {
-    bool (*is_cancelled)(void *context); /* Asked between pieces, */
-    bool (*is_busy)(void *context);      /* and whether anything runs. */
+    bool (*is_cancelled)(void *context); /* Asked between pieces. */
+    bool (*is_busy)(void *context);      /* The same: whether anything runs. */
     void (*on_last)(void *context);      /* All that is left is under way, or will be at once. */
     void *context;
 };

@@ -53,8 +53,8 @@ struct member {
         title[NAME_BYTES_MAX]; /* What it is called, if names only number nodes. "": as its name. */
     char address[MEMBER_ADDRESS_BYTES];     /* HOST:PORT, for other nodes. "": not ready yet. */
     char http[MEMBER_ADDRESS_BYTES];        /* The same for clients. "": it has none. */
-    char version[MEMBER_VERSION_BYTES];     /* Of the program. */
-    uint64_t agreement;                     /* Fleet and catalogue, as a hash. */
+    char version[MEMBER_VERSION_BYTES];     /* Of the program and of what nodes speak. */
+    uint64_t agreement;                     /* As of model/agreement.h. */
     char resources[MEMBER_RESOURCES_BYTES]; /* Its workers: model/resources.h. "": as all have. */
     struct member_editions editions;
     uint64_t incarnation; /* As the directory says. */

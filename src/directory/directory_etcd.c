@@ -38,7 +38,7 @@ enum {
     WATCH_LINES = 2,    /* The first says that it is watched. */
 };
 
-#define JOIN_NS (2 * DIRECTORY_LEASE_MS * NS_PER_MS)
+#define JOIN_NS (2 * NS_PER_MS * DIRECTORY_LEASE_MS)
 
 struct directory_etcd {
     struct directory base;

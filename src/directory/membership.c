@@ -27,7 +27,7 @@ enum {
     RACES_MAX = 8,  /* For names that were free a moment before. */
 };
 
-#define TITLE_WAIT_NS (2 * DIRECTORY_LEASE_MS * NS_PER_MS) /* For an earlier holder of a title. */
+#define TITLE_WAIT_NS (2 * NS_PER_MS * DIRECTORY_LEASE_MS) /* For an earlier holder of a title. */
 
 /* How it stands with the directory. */
 enum state { STATE_GOOD, STATE_AWAY, STATE_LOST };
@@ -63,16 +63,32 @@ struct membership {
     bool drains;                    /* It was told to leave. */
 };
 
-static void say_member(
-    const struct membership *membership, enum log_level level, const char *event,
-    const struct member *member)
+static void say_member(const struct membership *membership, const struct member *member)
 {
     const struct log_field fields[] = {
         log_text("node", member_title(member)),
         log_number("incarnation", (int64_t)member->incarnation),
         log_text("address", member->address),
     };
-    log_say(membership->options.log, level, event, 3, fields);
+    log_say(membership->options.log, LOG_INFO, "member", 3, fields);
+}
+
+/* @member is of this cluster, and this node does not work with it. */
+static void say_other(const struct membership *membership, const struct member *member)
+{
+    char cause[2 * MEMBER_VERSION_BYTES + 32] = "other models or workflows";
+    if (strcmp(member->version, membership->self.version) != 0) {
+        (void)snprintf(
+            cause, sizeof(cause), "it is Weft %s, this is %s", member->version,
+            membership->self.version);
+    }
+    const struct log_field fields[] = {
+        log_text("node", member_title(member)),
+        log_number("incarnation", (int64_t)member->incarnation),
+        log_text("address", member->address),
+        log_text("cause", cause),
+    };
+    log_say(membership->options.log, LOG_WARN, "member serves something else", 4, fields);
 }
 
 /* Whether @member, which is node @number from now on, can be used here; its last life is over. */
@@ -89,7 +105,7 @@ static bool take_machine(
         runtime_remove_member(membership->runtime, number);
     }
     if (!is_alike) {
-        say_member(membership, LOG_WARN, "member serves something else", member);
+        say_other(membership, member);
         return false;
     }
     if (host->on_machine(host->context, number, member, &error)) {
@@ -115,8 +131,8 @@ static void tell_node(struct membership *membership, uint32_t number)
         *known = 0;
     } else if (is_member && *known != member->incarnation) {
         if (take_machine(membership, number, member)) {
-            say_member(membership, LOG_INFO, "member", member);
-            memcpy(membership->titles[number], member_title(member), NAME_BYTES_MAX);
+            say_member(membership, member);
+            (void)snprintf(membership->titles[number], NAME_BYTES_MAX, "%s", member_title(member));
             const struct net_stream_peer peer = {
                 .node = number,
                 .incarnation = member->incarnation,

@@ -1,5 +1,7 @@
 #include "document/fault_document.h"
 
+#include "base/units.h"
+
 #define A_NODE     "number of a node"
 #define A_WORKER   "number of a worker"
 #define A_WORKFLOW "number of a workflow"
@@ -88,8 +90,7 @@ const struct field fault_fields[] = {
     {0},
 };
 
-_Static_assert(
-    sizeof(fault_fields) / sizeof(fault_fields[0]) == FAULT_KIND_COUNT + 4, "a row for each kind");
+_Static_assert(ARRAY_COUNT(fault_fields) == FAULT_KIND_COUNT + 4, "a row for each kind");
 
 /* The one kind that the fault at @node has, and its victim. */
 static const struct tree_node *find_kind(

@@ -181,7 +181,7 @@ void record_read(
 
     record_check_keys(reader, node, fields);
     const bool has_unknown = reader->failures != mark;
-    if (has_unknown && node->kind == TREE_MAPPING) {
+    if (has_unknown && node != NULL && node->kind == TREE_MAPPING) {
         reader_go_on(reader);
     }
     for (const struct field *field = fields; field->key != NULL && reader_is_good(reader);

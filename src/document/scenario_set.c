@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/units.h"
 
 static const struct reader_range workers_range = {1, WORKERS_MAX, "between 1 and 16384"};
 
@@ -109,7 +110,7 @@ static const struct setting settings[] = {
     {.key = "seeds", .path = "seeds"},
 };
 
-enum { SETTINGS = sizeof(settings) / sizeof(settings[0]) };
+enum { SETTINGS = ARRAY_COUNT(settings) };
 
 static void fail_unknown(struct reader *reader, const char *key)
 {

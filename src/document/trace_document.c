@@ -6,6 +6,7 @@
 
 #include "base/assert.h"
 #include "base/error.h"
+#include "base/units.h"
 #include "document/bytes.h"
 #include "document/trace_fields.h"
 
@@ -164,7 +165,7 @@ static const struct form forms[] = {
     {"TIMESTAMP,ContextTokens,GeneratedTokens", 3, false, read_tokens},
 };
 
-enum { FORMS = sizeof(forms) / sizeof(forms[0]) };
+enum { FORMS = ARRAY_COUNT(forms) };
 
 /* The next line without its end, which may be that of any system. False after the last. */
 static bool next_line(struct scan *scan, struct trace_field *line_out)

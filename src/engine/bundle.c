@@ -118,11 +118,7 @@ static void *make_room(uint64_t bytes, struct bundle_memory *memory_out)
             return memory_out->segment->data;
         }
     }
-    /* aligned_alloc() of glibc cuts every block out of a larger one, and never takes one that this
-       thread has just released. */
-    memory_out->block = malloc((size_t)bytes + ALIGNMENT);
-    const uintptr_t after = (uintptr_t)memory_out->block + ALIGNMENT;
-    return memory_out->block == NULL ? NULL : (void *)(after - after % ALIGNMENT);
+    return memory_aligned((size_t)bytes, ALIGNMENT, &memory_out->block);
 }
 
 void *bundle_add(struct bundle *bundle, const struct weft_tensor *tensor)

@@ -41,6 +41,14 @@ void hello_encode(const struct hello *hello, uint8_t bytes_out[HELLO_BYTES])
     ASSERT(!writer.is_short && writer.count == HELLO_BYTES);
 }
 
+uint16_t hello_version(const uint8_t *bytes, size_t count)
+{
+    struct bytes_reader reader = {.bytes = bytes, .count = count};
+    const bool is_hello = bytes_take(&reader, 4) == MAGIC;
+    const uint16_t version = (uint16_t)bytes_take(&reader, 2);
+    return is_hello && !reader.is_short ? version : 0;
+}
+
 bool hello_decode(const uint8_t *bytes, size_t count, struct hello *hello_out)
 {
     struct bytes_reader reader = {.bytes = bytes, .count = count};

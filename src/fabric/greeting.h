@@ -19,10 +19,12 @@ enum {
     FRAME_VERSION = 2,
 
     /* Both, as a hello has them: frames in the first byte, what is in them in the second. */
-    GREETING_VERSION = FRAME_VERSION + 256 * WIRE_VERSION,
+    GREETING_FRAMES = 256,
+    GREETING_VERSION = FRAME_VERSION + GREETING_FRAMES * WIRE_VERSION,
 };
 
-_Static_assert((int)WIRE_VERSION < 256, "each version has one byte");
+_Static_assert((int)FRAME_VERSION < GREETING_FRAMES, "it has one byte");
+_Static_assert(GREETING_VERSION <= UINT16_MAX, "both have two");
 
 struct hello {
     uint32_t from;
@@ -40,6 +42,13 @@ struct welcome {
 };
 
 void hello_encode(const struct hello *hello, uint8_t bytes_out[HELLO_BYTES]);
+
+/*
+ * The version of @bytes if they begin a hello of any version, or 0. What it is read from stays
+ * where it is in all versions, and so does FRAME_REFUSED: nodes of different versions understand
+ * so much of each other.
+ */
+uint16_t hello_version(const uint8_t *bytes, size_t count);
 
 /* False for anything that hello_encode() of this version cannot have written. */
 bool hello_decode(const uint8_t *bytes, size_t count, struct hello *hello_out);

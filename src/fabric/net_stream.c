@@ -14,12 +14,13 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/numbers.h"
+#include "base/units.h"
 #include "fabric/local_socket.h"
 #include "fabric/net_stream_inside.h"
 #include "fabric/net_stream_told.h"
 #include "fabric/trust.h"
 
-#define GREETING_NS INT64_C(5000000000)
+#define GREETING_NS (5 * NS_PER_S)
 
 enum {
     BACKLOG = 128,
@@ -39,7 +40,7 @@ enum weft_status net_carrier_parse(
         [NET_CARRIER_SHM] = "shm",
         [NET_CARRIER_UCX] = "ucx",
     };
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+    for (size_t i = 0; i < ARRAY_COUNT(names); i++) {
         if (strcmp(text, names[i]) == 0) {
             *carrier_out = (enum net_carrier)i;
             return WEFT_OK;
@@ -422,12 +423,14 @@ static enum weft_status open_tcp_listener(struct net_stream *net, struct weft_er
     if (made < 0) {
         return error_set(error, WEFT_IO, "cannot listen on %s: %s", given, strerror(errno));
     }
-    struct sockaddr_storage bound;
+    union {
+        struct sockaddr any;
+        struct sockaddr_in four;
+        struct sockaddr_in6 six;
+    } bound = {.six = {.sin6_family = AF_UNSPEC}};
     socklen_t bound_length = sizeof(bound);
-    (void)getsockname(made, (struct sockaddr *)&bound, &bound_length);
-    net->port = ntohs(
-        bound.ss_family == AF_INET6 ? ((const struct sockaddr_in6 *)&bound)->sin6_port
-                                    : ((const struct sockaddr_in *)&bound)->sin_port);
+    (void)getsockname(made, &bound.any, &bound_length);
+    net->port = ntohs(bound.any.sa_family == AF_INET6 ? bound.six.sin6_port : bound.four.sin_port);
     (void)snprintf(net->address, sizeof(net->address), "%s:%u", host, net->port);
     return WEFT_OK;
 }

@@ -17,6 +17,7 @@
 
 #include <weft/status.h>
 
+#include "base/units.h"
 #include "fabric/net.h"
 
 struct fleet;
@@ -24,7 +25,7 @@ struct log;
 struct trust;
 struct uv_loop_s;
 
-#define NET_STREAM_SILENCE_NS INT64_C(500000000)
+#define NET_STREAM_SILENCE_NS (500 * NS_PER_MS)
 
 enum { NET_ADDRESS_BYTES_MAX = 256, NET_NAME_BYTES_MAX = 64 };
 

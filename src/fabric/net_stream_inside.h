@@ -4,6 +4,7 @@
 
 #include <uv.h>
 
+#include "base/units.h"
 #include "fabric/framed.h"
 #include "fabric/greeting.h"
 #include "fabric/net_stream.h"
@@ -14,7 +15,7 @@ enum frame_kind {
     FRAME_HELLO = FRAME_DATA + 1,
     FRAME_WELCOME,
     FRAME_PROOF,
-    FRAME_REFUSED, /* Instead of WELCOME, with the reason. */
+    FRAME_REFUSED, /* Instead of WELCOME, with the reason. In all versions. */
     FRAME_ROW,
     FRAME_MESSAGE, /* A message, and perhaps a small tensor. */
     FRAME_TENSOR,  /* A message whose tensor follows as data. */
@@ -113,8 +114,8 @@ struct peer {
  * Between two sweeps, which say something to peers that nothing was said to: where all is well, and
  * where something waits. Four of the first are a silence.
  */
-#define NET_STREAM_CALM_NS INT64_C(125000000)
-#define NET_STREAM_SOON_NS INT64_C(50000000)
+#define NET_STREAM_CALM_NS (125 * NS_PER_MS)
+#define NET_STREAM_SOON_NS (50 * NS_PER_MS)
 
 /* What a node says to one that it will hear of soon: the directory's news take their time. */
 #define NET_STREAM_TOO_EARLY "not a member, as far as is known here"

@@ -60,15 +60,33 @@ void net_stream_dismiss(struct arrival *arrival, const char *cause)
 }
 
 /* Say why, and let the other side close. */
-static bool refuse(struct arrival *arrival, const char *cause)
+static void tell_why(struct arrival *arrival, const char *cause)
 {
     (void)framed_put(/* If it does not fit, they hear nothing. */
                      arrival->connection, FRAME_REFUSED, (const uint8_t *)cause, strlen(cause));
     arrival->is_refused = true;
+    framed_flush(arrival->connection);
+}
+
+static bool refuse(struct arrival *arrival, const char *cause)
+{
     if (strcmp(cause, NET_STREAM_TOO_EARLY) != 0) {
         net_stream_log(arrival->net, "peer refused", arrival->hello.from, cause);
     }
-    framed_flush(arrival->connection);
+    tell_why(arrival, cause);
+    return true;
+}
+
+/* Refuse a hello of @version, which is another: who it is from cannot be read. */
+static bool refuse_version(struct arrival *arrival, uint16_t version)
+{
+    char cause[128];
+    (void)snprintf(
+        cause, sizeof(cause),
+        "it speaks version %d.%d between nodes, this one %d.%d: all need the same Weft",
+        version % GREETING_FRAMES, version / GREETING_FRAMES, FRAME_VERSION, WIRE_VERSION);
+    net_stream_turn_away(arrival->net, arrival->from, cause);
+    tell_why(arrival, cause);
     return true;
 }
 
@@ -101,7 +119,14 @@ static bool on_hello(struct arrival *arrival, const uint8_t *body, size_t count)
 {
     struct net_stream *net = arrival->net;
     uint8_t bytes[WELCOME_BYTES];
-    if (arrival->has_hello || !hello_decode(body, count, &arrival->hello)) {
+    const uint16_t version = hello_version(body, count);
+    if (arrival->has_hello || arrival->is_refused || version == 0) {
+        return false;
+    }
+    if (version != GREETING_VERSION) {
+        return refuse_version(arrival, version);
+    }
+    if (!hello_decode(body, count, &arrival->hello)) {
         return false;
     }
     arrival->has_hello = true;

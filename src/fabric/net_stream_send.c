@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/numbers.h"
+#include "base/units.h"
 #include "fabric/local_socket.h"
 #include "fabric/net_stream_inside.h"
 #include "fabric/net_stream_told.h"
@@ -18,9 +19,9 @@
 #include "wire/bytes.h"
 #include "wire/row.h"
 
-#define PAUSE_FIRST_NS INT64_C(20000000)
-#define PAUSE_MAX_NS   INT64_C(1000000000)
-#define TRIP_NS        INT64_C(1000000000)
+#define PAUSE_FIRST_NS (20 * NS_PER_MS)
+#define PAUSE_MAX_NS   NS_PER_S
+#define TRIP_NS        NS_PER_S
 
 enum {
     EARLY_MAX = 5, /* Refusals before it is said: for more than a second. */

@@ -7,9 +7,10 @@
 
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/units.h"
 
-#define PATIENCE_NS INT64_C(5000000000)
-#define AGAIN_NS    INT64_C(60000000000)
+#define PATIENCE_NS (5 * NS_PER_S)
+#define AGAIN_NS    (60 * NS_PER_S)
 
 void net_stream_log(struct net_stream *net, const char *event, uint32_t node, const char *cause)
 {

@@ -164,7 +164,6 @@ static ptrdiff_t tls_result(struct stream *stream, int result)
 {
     switch (SSL_get_error(stream->tls, result)) {
     case SSL_ERROR_WANT_READ:
-        return 0;
     case SSL_ERROR_WANT_WRITE: /* What it writes is always taken. */
         return 0;
     case SSL_ERROR_ZERO_RETURN:

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/shipped.h"
+#include "base/units.h"
 
 #define LIBRARY_DEFAULT "libucp.so.0"
 
@@ -115,7 +116,7 @@ static enum weft_status find_functions(
     struct ucx_library *library, void *opened, struct weft_error *error)
 {
     const enum weft_status status = check_version(opened, error);
-    for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]) && status == WEFT_OK; i++) {
+    for (size_t i = 0; i < ARRAY_COUNT(functions) && status == WEFT_OK; i++) {
         void *symbol = dlsym(opened, functions[i].name);
         if (symbol == NULL) {
             return error_set(error, WEFT_NOT_FOUND, "UCX has no %s()", functions[i].name);
@@ -137,7 +138,7 @@ enum weft_status ucx_library_open(
         return WEFT_OK;
     }
     choose_device(host);
-    for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++) {
+    for (size_t i = 0; i < ARRAY_COUNT(settings); i++) {
         (void)setenv(settings[i].name, settings[i].value, /* overwrite */ 0);
     }
     if (file == NULL) {

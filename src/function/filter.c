@@ -16,6 +16,7 @@
 #include <sys/syscall.h>
 
 #include "base/assert.h"
+#include "base/units.h"
 
 #if defined(__x86_64__)
 #define FILTER_ARCHITECTURE AUDIT_ARCH_X86_64
@@ -250,7 +251,7 @@ static void add_prlimit(struct program *program)
 
 static void add_fcntl(struct program *program)
 {
-    enum { COUNT = sizeof(fcntl_allowed) / sizeof(fcntl_allowed[0]) };
+    enum { COUNT = ARRAY_COUNT(fcntl_allowed) };
     skip_unless_equal(program, __NR_fcntl, 2 + 2 * COUNT);
     load_argument(program, 1);
     for (uint32_t i = 0; i < COUNT; i++) {
@@ -266,7 +267,7 @@ static void add_rules(struct program *program, uint32_t process)
     const uint32_t spaces = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC |
                             CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET | CLONE_PTRACE |
                             CLONE_PARENT;
-    for (size_t i = 0; i < sizeof(allowed) / sizeof(allowed[0]); i++) {
+    for (size_t i = 0; i < ARRAY_COUNT(allowed); i++) {
         allow(program, allowed[i]);
     }
 #ifdef __x86_64__

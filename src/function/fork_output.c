@@ -122,7 +122,7 @@ static void take(struct fork_output *output, char byte)
         output->is_cut = true; /* The rest of it is dropped. */
     } else if (!output->is_cut) {
         const bool is_plain = byte == '\t' || ((uint8_t)byte >= ' ' && (uint8_t)byte != 0x7f);
-        output->line[output->used++] = is_plain ? byte : '?';
+        output->line[output->used++] = (char)(is_plain ? byte : '?');
     }
 }
 

@@ -10,6 +10,7 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/units.h"
 #include "document/profile_document.h"
 #include "document/reader.h"
 #include "lab/generate_folder.h"
@@ -28,8 +29,7 @@ enum {
 #define DEVICE_MEMORY   "8GB"
 #define DEVICE_H2D      "12GB/s"
 #define LOAD_PART       0.5 /* Of what the devices could do if every model were resident. */
-#define NS_PER_S        1e9
-#define WORKSPACE_PARTS 10 /* A running batch needs a tenth of the model on top. */
+#define WORKSPACE_PARTS 10  /* A running batch needs a tenth of the model on top. */
 #define ITEM_PARTS      100
 
 /* Everything that is drawn, before it is written. */

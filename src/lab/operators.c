@@ -5,12 +5,12 @@
 
 #include "base/assert.h"
 #include "base/memory.h"
+#include "base/units.h"
 #include "lab/operators_build.h"
 #include "model/digraph.h"
 
 #define MACS_PER_S  1e11
 #define BYTES_PER_S 2e10
-#define NS_PER_S    1e9
 #define FLOAT_BYTES 4
 
 struct network {
@@ -34,15 +34,14 @@ static const struct network networks[] = {
     {"gpt2-heads", build_gpt2_heads},
 };
 
-enum { NETWORKS = sizeof(networks) / sizeof(networks[0]) };
+enum { NETWORKS = ARRAY_COUNT(networks) };
 
 const char *const operators_names[] = {
     "alexnet",   "vgg16",        "densenet121", "resnet18",   "resnet50",  "mobilenet-v2", "hydra",
     "googlenet", "inception-v3", "gpt2",        "gpt2-apart", "gpt2-gelu", "gpt2-heads",   NULL,
 };
 
-_Static_assert(
-    NETWORKS + 1 == sizeof(operators_names) / sizeof(operators_names[0]), "every one has a name");
+_Static_assert(NETWORKS + 1 == ARRAY_COUNT(operators_names), "every one has a name");
 
 static uint64_t numbers_of(struct tensor_shape shape)
 {

@@ -1,6 +1,7 @@
 /* operators_vision.c - networks that look at one image: torchvision's, layer by layer. */
 #include <stdbool.h>
 
+#include "base/units.h"
 #include "lab/operators_build.h"
 
 enum { IMAGE = 224, CLASSES = 1000 };
@@ -57,7 +58,7 @@ void build_vgg16(struct operators_builder *builder)
     } parts[] = {{2, 64}, {2, 128}, {3, 256}, {3, 512}, {3, 512}};
     struct tensor_shape last = build_input(builder, 3, IMAGE, IMAGE);
 
-    for (uint32_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+    for (uint32_t i = 0; i < ARRAY_COUNT(parts); i++) {
         for (uint32_t k = 0; k < parts[i].layers; k++) {
             last = build_convolution(builder, last, parts[i].channels, window_same(3));
             last = build_plain(builder, last, 1);
@@ -207,7 +208,7 @@ void build_mobilenet_v2(struct operators_builder *builder)
     last = build_unit(builder, last, 32, window_of(3, 2, 1));
     last = build_plain(builder, build_depthwise(builder, last, window_same(3)), 2);
     last = build_plain(builder, build_convolution(builder, last, 16, window_same(1)), 1);
-    for (uint32_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+    for (uint32_t i = 0; i < ARRAY_COUNT(parts); i++) {
         for (uint32_t k = 0; k < parts[i].repeats; k++) {
             last = inverted_block(builder, last, parts[i].channels, k == 0 ? parts[i].stride : 1);
         }

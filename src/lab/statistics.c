@@ -5,6 +5,7 @@
 
 #include "base/assert.h"
 #include "base/memory.h"
+#include "base/units.h"
 
 double statistics_mean(const double *values, uint32_t count)
 {
@@ -44,7 +45,7 @@ double statistics_t95(uint32_t degrees)
     /* The series is good to four digits from here on. */
     static const double few[] = {12.7062, 4.3027, 3.1824, 2.7764, 2.5706,
                                  2.4469,  2.3646, 2.3060, 2.2622, 2.2281};
-    enum { FEW = sizeof(few) / sizeof(few[0]) };
+    enum { FEW = ARRAY_COUNT(few) };
     ASSERT(degrees > 0);
     return degrees <= FEW ? few[degrees - 1] : t_series(degrees);
 }

@@ -185,7 +185,8 @@ static void admit_carefully(struct draft *draft, const double *before, uint32_t 
     struct descent *descent = &draft->descent;
     descent_admit(descent, DRAFT_SHARE_FRESH);
     descent_normalise(descent);
-    for (double part = 1; part > SHARE_LEAST; part /= 8) {
+    double part = 1;
+    while (part > SHARE_LEAST) {
         if (!isinf(congestion_evaluate(&draft->congestion, descent->shares))) {
             return;
         }
@@ -193,6 +194,7 @@ static void admit_carefully(struct draft *draft, const double *before, uint32_t 
             const double old = i < known ? before[i] : 0;
             descent->shares[i] = old + (descent->shares[i] - old) / 8;
         }
+        part /= 8;
     }
 }
 

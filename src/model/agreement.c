@@ -47,10 +47,12 @@ static uint64_t add_workflow(uint64_t hash, const struct workflow *workflow)
     return hash;
 }
 
-uint64_t agreement_of(const struct fleet *fleet, const struct catalogue *catalogue, uint64_t names)
+uint64_t agreement_of(
+    const struct fleet *fleet, const struct catalogue *catalogue, uint64_t names, uint32_t protocol)
 {
     const uint64_t cluster = hash_mix(add_fleet(hash_text("weft"), fleet), names);
-    uint64_t hash = hash_mix(hash_text("catalogue"), catalogue->model_count);
+    uint64_t hash = hash_mix(hash_text("catalogue"), protocol);
+    hash = hash_mix(hash, catalogue->model_count);
     for (uint32_t i = 0; i < catalogue->model_count; i++) {
         hash = hash_mix(hash, hash_text(catalogue->models[i]));
     }

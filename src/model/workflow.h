@@ -32,8 +32,8 @@ struct workflow_task {
     uint32_t model_count;             /* 0 for a plain function. */
     struct items_rule gives;
     double work;     /* Simulated runs take so many times as long as profiled. To add, 0: as 1. */
-    bool takes_part; /* Without producers: not all of the request, */
-    uint64_t part_bytes; /* but so much of it. */
+    bool takes_part; /* Without producers: only `part_bytes` of the request. */
+    uint64_t part_bytes; /* Of the request, if it takes a part. */
 
     /* Derived by workflow_seal(). */
     uint32_t in_first; /* Into edges_in. */

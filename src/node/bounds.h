@@ -47,8 +47,8 @@ enum { SLOWNESS_ONE = 256, SLOWNESS_MAX = 16 * SLOWNESS_ONE - 1 };
 #define RETURN_NS           (50 * NS_PER_MS)  /* Before a peer that is back is told of requests. */
 #define OUTLIVED_NS         (250 * NS_PER_MS) /* For a node to hear of a new life; doubles. */
 #define SILENT_NS           (3 * NS_PER_S)    /* As a lease: then a verdict was due as well. */
-#define STARVED_NS          (10 * NS_PER_S)   /* No policy may leave a task waiting for longer, */
-#define PUT_OFF_STARVED_NS  (60 * NS_PER_S)   /* nor one that it has put off because it is late. */
+#define STARVED_NS          (10 * NS_PER_S)   /* No policy may leave a task waiting for longer. */
+#define PUT_OFF_STARVED_NS  (60 * NS_PER_S)   /* Nor one that is put off because it is late. */
 #define STEAL_PAUSE_NS      NS_PER_MS         /* After a peer had nothing, or was given all. */
 #define LOAD_RETRY_FIRST_NS (10 * NS_PER_MS)  /* After a load that failed; doubles. */
 #define RECHECK_FIRST_NS    (2 * NS_PER_MS)   /* Before a queue that fits nowhere is asked again. */

@@ -41,8 +41,8 @@ struct effect_answer {
     enum reason reason;
     int64_t retry_after_ns;       /* REFUSE only. */
     uint32_t output_count;        /* One a sink, if the status is WEFT_OK. */
-    const struct handle *outputs; /* The host takes these references over, */
-    bool is_kept;                 /* unless the node keeps them: then the host needs its own. */
+    const struct handle *outputs; /* The host takes these references over, but for `is_kept`. */
+    bool is_kept;                 /* The node keeps them: the host needs references of its own. */
 };
 
 /* The tasks of a batch and their inputs are read by node_batch_task(). */

@@ -5,7 +5,7 @@
  * kind that wait, one batch of all ends as soon as several, and leaves the processors to others. So
  * a worker takes along what other workers of its node have waiting of the same kind; and tasks of a
  * worker that is idle wait for a batch that another one is about to end. They wait no longer than
- * two hand-offs: whoever is later is not waited for.
+ * two hand-offs: what is later is not waited for.
  *
  * Only on processors, and where the policy lets the workers of a node share their queues.
  */

@@ -164,8 +164,8 @@ struct worker {
     struct model_slot *models;
     struct model_set fresh; /* Models that were loaded, and have not run yet. */
     struct bank *bank;
-    struct turn owed;        /* Of the first tasks that wait for room, */
-    struct turn owed_before; /* and of those that did when it was looked at last. */
+    struct turn owed;        /* Of the first tasks that wait for room now. */
+    struct turn owed_before; /* Of those that waited when it was looked at last. */
     uint32_t passes;         /* How often others of the bank took room since then: see room.h. */
     uint64_t shares_ready[GPU_UNITS_MAX / 64]; /* By units: a share of that size was made. */
     int64_t loading_until_ns;

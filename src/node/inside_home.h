@@ -83,12 +83,12 @@ struct home_queue {
     uint32_t late_count; /* Of them, those that were put off. */
     uint32_t late_items;
     uint32_t rechecks;
-    bool waits;          /* Its head found no room, */
-    uint32_t waits_for;  /* and waits for that of this worker; WORKER_NONE: of none. */
+    bool waits;          /* Its head found no room. */
+    uint32_t waits_for;  /* It waits for room of this worker; WORKER_NONE: of none. */
     bool due;            /* To be looked at before the step ends. */
     int64_t look_ns;     /* To be looked at then. */
-    int64_t declined_ns; /* When the first of the last claims was declined, */
-    uint32_t declines;   /* and how many were since. */
+    int64_t declined_ns; /* When the first of the last claims was declined. */
+    uint32_t declines;   /* How many were since. */
 };
 
 struct home {
@@ -103,11 +103,11 @@ struct home {
     struct slot_list claim_list;
     uint64_t claim_number;
     int64_t wake_ns; /* Earliest timer that is set, or INT64_MAX. */
-    int64_t any_key; /* The smallest of what waits for room elsewhere, as rows said at any_at_ns, */
-    int64_t any_wanting_key; /* and of what waits for a certain worker. */
+    int64_t any_key; /* The smallest of what waits for room elsewhere, as rows said at any_at_ns. */
+    int64_t any_wanting_key; /* Likewise, of what waits for a certain worker. */
     int64_t any_at_ns;
-    bool presses;     /* Rows say that something waits for room here, */
-    uint16_t wanted;  /* and for which worker. */
+    bool presses;     /* Rows say that something waits for room here. */
+    uint16_t wanted;  /* For which worker. */
     uint32_t put_off; /* Of tasks after the first ones, the share that was put off, in 2^24ths. */
 };
 

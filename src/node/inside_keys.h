@@ -43,13 +43,13 @@ struct keyed {
                      /* WAITING: the node that was asked. Others: who else has it. */
     uint32_t deputy_incarnation;
     uint32_t former_deputy; /* OWNED: it knows as well, until the new one does. NODE_NONE: none. */
-    uint32_t recall_next;   /* WAITING, if it is_recalled: the next node to ask; */
-    uint64_t recall_epoch;  /* the members then; */
-    uint16_t recalls[KEYED_RECALLS_MAX];     /* those that have not answered, */
-    uint8_t recall_count;                    /* so many. */
-    uint32_t followers[KEYED_FOLLOWERS_MAX]; /* Nodes that want the answer as well, */
-    uint32_t follower_count;                 /* so many; the one that came last is the last. */
-    uint32_t losses; /* DEPUTED, WAITING: attempts that have failed so far. */
+    uint32_t recall_next;   /* WAITING, if it is_recalled: the next node to ask. */
+    uint64_t recall_epoch;  /* The members then. */
+    uint16_t recalls[KEYED_RECALLS_MAX];     /* Those that have not answered. */
+    uint8_t recall_count;                    /* How many they are. */
+    uint32_t followers[KEYED_FOLLOWERS_MAX]; /* Nodes that want the answer as well. */
+    uint32_t follower_count; /* How many they are; the one that came last is the last. */
+    uint32_t losses;         /* DEPUTED, WAITING: attempts that have failed so far. */
     uint32_t items;
     uint32_t inputs; /* DEPUTED, WAITING: tensor. */
     int64_t deadline_ns;

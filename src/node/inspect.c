@@ -140,7 +140,7 @@ bool node_attends(const struct node *node)
 }
 
 /*
- * Where a board is shared nobody is told that a row has become visible: what its worker has
+ * Where a board is shared no message says that a row has become visible: what its worker has
  * acknowledged ahead of it is dropped with the next message from there.
  */
 static uint32_t count_reservations(const struct node *node)

@@ -368,7 +368,7 @@ void jobs_finish(struct node *node, uint32_t slot)
     }
 }
 
-/* Nobody waits any more for the job of @message: @to shall drop it. */
+/* No client waits any more for the job of @message: @to shall drop it. */
 static void send_cancel(struct node *node, const struct message *message, uint32_t to)
 {
     const struct message cancel = {

@@ -1,5 +1,6 @@
 #include "node/keys.h"
 
+#include "base/units.h"
 #include "node/audit.h"
 #include "node/jobs.h"
 #include "node/keys_table.h"
@@ -56,7 +57,7 @@ void keys_release_deputies(struct node *node, uint32_t slot, uint32_t other)
     const uint32_t told[] = {entry->deputy, entry->former_deputy};
     const struct message taken = keyed_taken(entry, entry->job);
     entry->former_deputy = NODE_NONE;
-    for (uint32_t i = 0; i < sizeof(told) / sizeof(told[0]); i++) {
+    for (uint32_t i = 0; i < ARRAY_COUNT(told); i++) {
         if (told[i] != NODE_NONE && told[i] != other && members_is_in_reach(node, told[i])) {
             outbox_send(node, told[i], &taken);
         }
@@ -139,7 +140,7 @@ void keys_adopt(struct node *node, uint32_t slot, bool is_loss)
         .priority = entry->priority,
         .slo_ns = entry->firm ? 1 : 0, /* It is firm; when, the entry says. */
         .bytes = tensor_at(node, entry->inputs)->bytes,
-        .edition = job_edition(entry->job), /* As whoever accepted it has said. */
+        .edition = job_edition(entry->job), /* As the node that accepted it has said. */
     };
     const uint32_t job_slot = jobs_adopt(node, &request, entry->deadline_ns);
     if (job_slot == POOL_NONE) {

@@ -143,6 +143,6 @@ void node_effects_init(
     };
     effects->items = arena_alloc(arena, effects->capacity * sizeof(*effects->items));
     effects->records = arena_alloc(arena, effects->capacity * sizeof(*effects->records));
-    effects->rows = arena_alloc(arena, effects->capacity * sizeof(*effects->rows));
+    effects->rows = arena_alloc(arena, effects->capacity * sizeof(struct row *));
     effects->placements = arena_alloc(arena, effects->placement_capacity * sizeof(uint16_t));
 }

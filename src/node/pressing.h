@@ -1,7 +1,7 @@
 /*
  * pressing.h - tasks of home queues that wait for room, and who gives way to them.
  *
- * A home queue has the tasks of one workflow, and homes claim what is free whoever else waits. So
+ * A home queue has the tasks of one workflow, and homes claim what is free whatever else waits. So
  * that priorities reach beyond a node, its rows say how urgent what waits there is, and for which
  * worker. Other homes claim nothing of that worker for tasks that rank half a level of priority
  * lower or more, and nothing at all for tasks that were put off. What is idle elsewhere is no use

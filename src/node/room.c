@@ -1,5 +1,6 @@
 #include "node/room.h"
 
+#include "base/units.h"
 #include "node/access.h"
 #include "node/bank.h"
 #include "node/dispatch.h"
@@ -162,7 +163,7 @@ static uint32_t next_use(const struct node *node, const struct bank *bank, uint3
  * model and to load another. Loads that only map take less than that, and what is learnt of them
  * differs by chance; it must not decide which model leaves.
  */
-#define MISS_NS INT64_C(2000000)
+#define MISS_NS (2 * NS_PER_MS)
 
 struct cache_entry room_entry(
     const struct node *node, const struct worker *worker, uint32_t model, uint64_t bytes)

@@ -1,5 +1,7 @@
 #include "onnx/cache_trim.h"
 
+#include "base/units.h"
+
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -17,7 +19,7 @@ enum { FILES_MAX = 4096, NAME_BYTES = 160 };
 /* What lies beside a model: model.h. It goes with it. */
 static const char *const besides[] = {".packed", ".turns"};
 
-enum { BESIDES = sizeof(besides) / sizeof(*besides) };
+enum { BESIDES = ARRAY_COUNT(besides) };
 
 struct file {
     char name[NAME_BYTES];

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "base/units.h"
 #include "engine/bundle.h"
 #include "onnx/file.h"
 #include "onnx/model.h"
@@ -15,7 +16,7 @@ static const char *foreign_type_name(uint32_t number)
         [18] = "FLOAT8E4M3FNUZ", [19] = "FLOAT8E5M2", [20] = "FLOAT8E5M2FNUZ",
         [21] = "UINT4",          [22] = "INT4",       [23] = "FLOAT4E2M1",
     };
-    const bool is_named = number < sizeof(names) / sizeof(names[0]) && names[number] != NULL;
+    const bool is_named = number < ARRAY_COUNT(names) && names[number] != NULL;
     return is_named ? names[number] : "of a type that is not known here";
 }
 

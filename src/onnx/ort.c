@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/shipped.h"
+#include "base/units.h"
 #include "onnx/ort_memory.h"
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -66,7 +67,9 @@ void ort_shorten(const char *said, char out[static ORT_SAID_BYTES])
         (void)snprintf(out + node, room, "...%.*s", (int)kept, point + length - kept);
     }
     for (char *at = out; *at != '\0'; at++) {
-        *at = *at == '\n' ? ' ' : *at;
+        if (*at == '\n') {
+            *at = ' ';
+        }
     }
 }
 
@@ -107,7 +110,7 @@ static void *find_library(struct weft_error *error)
         return handle;
     }
     handle = shipped_find("onnxruntime/libonnxruntime.so", shipped) ? try_path(shipped) : NULL;
-    for (uint32_t i = 0; i < sizeof(names) / sizeof(names[0]) && handle == NULL; i++) {
+    for (uint32_t i = 0; i < ARRAY_COUNT(names) && handle == NULL; i++) {
         handle = try_path(names[i]);
     }
     if (handle == NULL) {

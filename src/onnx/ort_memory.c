@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 
 #include "base/assert.h"
+#include "base/memory.h"
 #include "engine/monotonic.h"
 
 #define TRIM_NS NS_PER_S
@@ -22,8 +23,7 @@ enum {
     SIZES = 64 * STEPS,
     IN_IMAGE = SIZES + 1,
     HUGE_BYTES = 2 << 20,
-    SMALL_BYTES = 1024, /* Up to here the C library has a cache for each thread, in
-                           which aligned_alloc() does not look. */
+    SMALL_BYTES = 1024, /* Up to here the C library has a cache for each thread. */
 };
 
 struct block {
@@ -65,13 +65,11 @@ static uint32_t size_of(uint64_t *bytes)
 /* A fresh block of @bytes, which are few; NULL if there is no memory. */
 static struct block *make_small(uint64_t bytes)
 {
-    void *start = malloc((size_t)bytes + 2 * HEADER_BYTES);
-    if (start == NULL) {
-        return NULL;
+    void *start;
+    struct block *block = memory_aligned((size_t)bytes + HEADER_BYTES, HEADER_BYTES, &start);
+    if (block != NULL) {
+        *block = (struct block){.bytes = bytes, .size = SIZES, .start = start};
     }
-    const uintptr_t after = (uintptr_t)start + HEADER_BYTES;
-    struct block *block = (struct block *)(after - after % HEADER_BYTES);
-    *block = (struct block){.bytes = bytes, .size = SIZES, .start = start};
     return block;
 }
 
@@ -81,7 +79,7 @@ static struct block *make_block(uint64_t bytes, uint32_t size)
     const uint64_t whole = (bytes + HEADER_BYTES - 1) / HEADER_BYTES * HEADER_BYTES + HEADER_BYTES;
     const uint64_t pages = (whole + HUGE_BYTES - 1) / HUGE_BYTES * HUGE_BYTES;
     const bool is_huge = size < SIZES && pages - whole <= pages / STEPS;
-    if (bytes + 2 * HEADER_BYTES <= SMALL_BYTES) {
+    if (bytes <= SMALL_BYTES - 2 * HEADER_BYTES) {
         return make_small(bytes);
     }
     struct block *block =

@@ -372,9 +372,10 @@ static void run_group(struct onnx_job *job, const struct onnx_group *group)
     const uint64_t rows_max = model->rows_max == 0 ? UINT64_MAX : model->rows_max;
     const unsigned char rows = atomic_load(&model->rows->rows);
     const bool splits = is_split(job, group);
-    if (!model->has_turns || rows_max == 1 || group->rows < 2 || !atomic_load(&model->has_rows)) {
-        run_in_turns(job, group, rows_max);
-    } else if (rows == ROWS_APART && !splits) {
+    const bool is_apart = rows == ROWS_APART;
+    const bool may_part =
+        model->has_turns && rows_max > 1 && group->rows > 1 && atomic_load(&model->has_rows);
+    if (may_part && is_apart && !splits) {
         const struct onnx_turn turn =
             onnx_turns_choose(&model->rows->turns, group->rows, row_bytes_of(job, group), rows_max);
         if (turn.is_trial) {
@@ -382,11 +383,12 @@ static void run_group(struct onnx_job *job, const struct onnx_group *group)
         } else {
             run_in_turns(job, group, turn.rows);
         }
-    } else if (rows == ROWS_APART) {
+    } else if (may_part && is_apart) {
         const struct onnx_turn turn =
             onnx_turns_best(&model->rows->turns, group->rows, row_bytes_of(job, group), rows_max);
         run_in_turns(job, group, turn.rows);
-    } else if (rows != ROWS_MIXED && group->count == 1 && group->rows <= rows_max && !splits) {
+    } else if (
+        may_part && rows != ROWS_MIXED && group->count == 1 && group->rows <= rows_max && !splits) {
         show_apart(job, group);
     } else {
         run_in_turns(job, group, rows_max);

@@ -9,6 +9,7 @@
 
 #include "base/limits.h"
 #include "base/rng.h"
+#include "base/units.h"
 #include "model/catalogue.h"
 #include "profile/profile.h"
 #include "view/view.h"
@@ -26,10 +27,10 @@ enum {
  * is up to this much smaller. So priorities are strict among tasks that came, or are due, within
  * half a minute, and no task waits for ever.
  */
-#define PRIORITY_LEVEL_NS INT64_C(30000000000)
+#define PRIORITY_LEVEL_NS (30 * NS_PER_S)
 
 /* What was put off comes after all that is due within so long; and after that, first again. */
-#define PUT_OFF_NS INT64_C(3600000000000)
+#define PUT_OFF_NS (3600 * NS_PER_S)
 
 /* What is known before the first job: for plan and solve. */
 struct plan_input {

@@ -1,5 +1,7 @@
 #include "policy/weighed.h"
 
+#include "base/assert.h"
+
 static uint16_t find_lacking(
     const struct view *view, const struct workflow_task *task, uint32_t worker)
 {
@@ -27,6 +29,7 @@ static struct weighed_worker *find_place(
     if (weighed->count - weighed->first < WEIGHED_PER_TASK) {
         return &weighed->items[weighed->count++];
     }
+    ASSERT(worst != NULL); /* It is one of WEIGHED_PER_TASK. */
     return noted->end_ns < worst->end_ns ? worst : NULL;
 }
 

@@ -75,7 +75,7 @@ struct refine *refine_create(struct profile *profile)
     refine->needed = memory_zeroed(profile->model_count + 1, sizeof(*refine->needed));
     refine->loads = memory_zeroed(profile->model_count + 1, sizeof(*refine->loads));
     refine->scatters = memory_zeroed(
-        (size_t)(profile->model_count + 1) * DEVICE_KINDS_MAX, sizeof(*refine->scatters));
+        (size_t)(profile->model_count + 1) * DEVICE_KINDS_MAX, sizeof(struct scatter *));
     refine->first_runs = memory_zeroed(
         (size_t)(profile->model_count + 1) * DEVICE_KINDS_MAX, sizeof(*refine->first_runs));
     return refine;

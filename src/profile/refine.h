@@ -18,7 +18,7 @@
  *
  * Points are what runs took, whatever slowed them, since that is what those who plan should expect;
  * and each point says what its runs met. By that, scatter.h tells apart what other processors did
- * and what was chance, and a simulator can do both anew.
+ * and what was chance, and a simulator can do both again.
  *
  * The first run after a load is compared with what is known of later ones, and moves none of them:
  * what it takes longer is learnt, in the same way, of the model that was loaded.

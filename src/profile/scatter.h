@@ -18,10 +18,10 @@
 enum {
     SCATTER_PRIOR = 64,
     SCATTER_RUNS_MAX = 256, /* What is longer past is forgotten. */
-    SCATTER_KEPT = 512,     /* Runs whose quantiles are taken; */
-    SCATTER_LEAST = 64,     /* at least so many, */
-    SCATTER_EVERY = 32,     /* whenever so many have come; */
-    SCATTER_LATER = 256,    /* so many, once all that are kept have been. */
+    SCATTER_KEPT = 512,     /* Runs whose quantiles are taken at most. */
+    SCATTER_LEAST = 64,     /* The same, at least. */
+    SCATTER_EVERY = 32,     /* They are taken whenever so many have come. */
+    SCATTER_LATER = 256,    /* The same, once SCATTER_KEPT have come. */
 };
 
 /* The most that interference can be: runs take five times as long. */
@@ -29,9 +29,9 @@ enum {
 
 struct scatter {
     uint32_t runs;
-    double beside; /* Means, */
+    double beside; /* A mean, as is `ratio`. */
     double ratio;
-    double variance; /* of what was beside, */
+    double variance; /* Of what was beside; so is `covariance`. */
     double covariance;
     uint32_t count; /* Of runs that were kept so far. */
     float kept[SCATTER_KEPT];

@@ -62,7 +62,7 @@ bool buffer_put(struct buffer *buffer, const char *text)
     const size_t length = strlen(text);
     char *out = buffer_room(buffer, length);
     if (out != NULL) {
-        memcpy(out, text, length);
+        memcpy(out, text, length); /* NOLINT(bugprone-not-null-terminated-result): more follows. */
         buffer->length += length;
     }
     return out != NULL;

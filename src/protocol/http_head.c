@@ -1,5 +1,7 @@
 #include "protocol/http_head.h"
 
+#include "base/units.h"
+
 #include <string.h>
 
 static enum http_got bad(struct http_fault *fault_out, uint32_t status, const char *cause)
@@ -104,7 +106,7 @@ static enum http_method method_of(struct http_span name)
         enum http_method method;
     } methods[] = {
         {"GET", HTTP_GET}, {"HEAD", HTTP_HEAD}, {"POST", HTTP_POST}, {"OPTIONS", HTTP_OPTIONS}};
-    for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++) {
+    for (size_t i = 0; i < ARRAY_COUNT(methods); i++) {
         if (name.length == strlen(methods[i].name) &&
             memcmp(name.bytes, methods[i].name, name.length) == 0) {
             return methods[i].method;
@@ -408,7 +410,7 @@ const char *http_status_text(uint32_t status)
         {504, "Gateway Timeout"},
         {505, "HTTP Version Not Supported"},
     };
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+    for (size_t i = 0; i < ARRAY_COUNT(texts); i++) {
         if (texts[i].status == status) {
             return texts[i].text;
         }

@@ -308,7 +308,7 @@ enum weft_status oip_response_write(
     response_out->json = json.bytes;
     response_out->length = json.length;
     response_out->part_count = response.part_count;
-    memcpy(response_out->parts, response.parts, response.part_count * sizeof(*response.parts));
+    memcpy(response_out->parts, response.parts, response.part_count * sizeof(struct weft_tensor *));
     return WEFT_OK;
 }
 

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "base/assert.h"
 #include "base/hash.h"
 #include "base/list.h"
 #include "base/memory.h"
@@ -62,9 +63,10 @@ static struct played *note(struct player *player, uint32_t workflow)
     return played;
 }
 
-static void forget(struct played *played)
+static void forget(struct player *player, struct played *played)
 {
-    list_remove(&played->player->waiting, &played->link);
+    list_remove(&player->waiting, &played->link);
+    ASSERT(player->waiting.first != &played->link);
     free(played);
 }
 
@@ -77,7 +79,7 @@ static void answered(void *context, const struct runtime_answer *answer)
             player->options.inputs_context, player->options.runtime, played->workflow,
             played->number, answer);
     }
-    forget(played);
+    forget(player, played);
     player->counts.answered++;
     player->counts.failed += answer->status != WEFT_OK ? 1 : 0;
     for (uint32_t i = 0; i < answer->output_count; i++) {
@@ -152,7 +154,7 @@ struct player *player_create(const struct player_options *options)
 void player_destroy(struct player *player)
 {
     while (player != NULL && player->waiting.first != NULL) {
-        forget(LIST_ITEM(player->waiting.first, struct played, link));
+        forget(player, LIST_ITEM(player->waiting.first, struct played, link));
     }
     free(player);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/units.h"
 #include "protocol/http_head.h"
 #include "server/tls.h"
 
@@ -69,7 +70,7 @@ static bool is_forwarded(const struct http_head *head)
 {
     static const char *const names[] = {
         "forwarded", "x-forwarded-for", "x-real-ip", "via", "origin"};
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+    for (size_t i = 0; i < ARRAY_COUNT(names); i++) {
         if (http_head_find(head, names[i]) != NULL) {
             return true;
         }

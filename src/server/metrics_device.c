@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stddef.h>
 
+#include "base/units.h"
 #include "engine/engine.h"
 #include "node/node.h"
 #include "runtime/runtime.h"
@@ -77,7 +78,7 @@ bool metrics_write_devices(
     const struct fleet *fleet = metrics_fleet(metrics);
     struct engine_counts counts = {.function_starts = 0};
     bool is_good = true;
-    for (size_t k = 0; k < sizeof(families) / sizeof(families[0]) && is_good; k++) {
+    for (size_t k = 0; k < ARRAY_COUNT(families) && is_good; k++) {
         is_good = write_head(buffer, families[k].name, families[k].kind, families[k].help);
         for (uint32_t i = 0; i < fleet->worker_count && is_good; i++) {
             if (runtime_has_worker(runtime, i)) {
@@ -108,7 +109,7 @@ static const struct {
 bool metrics_write_gpus(struct buffer *buffer, const struct server_gpu *gpus, uint32_t count)
 {
     bool is_good = true;
-    for (size_t k = 0; count > 0 && k < sizeof(gpu_families) / sizeof(gpu_families[0]); k++) {
+    for (size_t k = 0; count > 0 && k < ARRAY_COUNT(gpu_families); k++) {
         is_good =
             is_good && write_head(buffer, gpu_families[k].name, "gauge", gpu_families[k].help);
         for (uint32_t i = 0; i < count && is_good; i++) {

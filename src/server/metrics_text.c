@@ -1,6 +1,7 @@
 /* metrics_text.c - metrics as Prometheus reads them, under Triton's names and our own. */
 #include <inttypes.h>
 
+#include "base/units.h"
 #include "server/metrics.h"
 #include "trace/text.h"
 
@@ -200,7 +201,7 @@ static bool write_workflows(
     const struct metrics *metrics, const struct catalogue *catalogue, struct buffer *buffer)
 {
     bool is_good = true;
-    for (size_t k = 0; k < sizeof(families) / sizeof(families[0]) && is_good; k++) {
+    for (size_t k = 0; k < ARRAY_COUNT(families) && is_good; k++) {
         const struct family *family = &families[k];
         is_good = write_head(buffer, family->name, family->kind, family->help);
         for (uint32_t i = 0; i < catalogue->workflow_count && is_good; i++) {
@@ -217,7 +218,7 @@ static bool write_models(
     const struct metrics *metrics, const struct catalogue *catalogue, struct buffer *buffer)
 {
     bool is_good = true;
-    for (size_t k = 0; k < sizeof(model_families) / sizeof(model_families[0]) && is_good; k++) {
+    for (size_t k = 0; k < ARRAY_COUNT(model_families) && is_good; k++) {
         const struct model_family *family = &model_families[k];
         is_good =
             write_head(buffer, family->name, family->is_gauge ? "gauge" : "counter", family->help);

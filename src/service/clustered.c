@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "console/interrupt.h"
 #include "document/repository.h"
+#include "fabric/greeting.h"
 #include "model/agreement.h"
 #include "model/resources.h"
 #include "server/lobby.h"
@@ -140,7 +141,7 @@ static uint64_t agreement(const struct settings *settings, const struct scenario
     for (uint32_t i = 0; i < settings->member_count; i++) {
         names = hash_mix(names, hash_text(settings->members[i]));
     }
-    return agreement_of(scenario->fleet, scenario->catalogue, names);
+    return agreement_of(scenario->fleet, scenario->catalogue, names, GREETING_VERSION);
 }
 
 /* Whether weft.yaml allows a node that is called @name. */
@@ -192,7 +193,9 @@ enum weft_status clustered_open(
                                          sizeof(cluster->self.resources))) {
         status = error_set(error, WEFT_LIMIT, "this machine has too many kinds of devices");
     }
-    (void)snprintf(cluster->self.version, sizeof(cluster->self.version), "%s", WEFT_VERSION);
+    (void)snprintf(
+        cluster->self.version, sizeof(cluster->self.version), "%s/%d.%d", WEFT_VERSION,
+        FRAME_VERSION, WIRE_VERSION);
     cluster->self.agreement = agreement(settings, scenario);
     cluster->remote.agreement = cluster->self.agreement;
     cluster->remote.incarnation = 1; /* Until it is a member. */

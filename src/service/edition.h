@@ -49,8 +49,8 @@ uint32_t edition_find_version(const struct repository *repository, uint32_t mode
 
 /* Where the files of a version are. */
 struct edition_paths {
-    char path[PATH_MAX]; /* The ONNX file or shared object, */
-    char cuda[PATH_MAX]; /* and the folder for GPUs. */
+    char path[PATH_MAX]; /* The ONNX file or shared object. */
+    char cuda[PATH_MAX]; /* The folder for GPUs. */
 };
 
 /*

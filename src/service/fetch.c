@@ -10,9 +10,11 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/units.h"
 #include "client/http_call.h"
 #include "engine/monotonic.h"
 #include "fabric/file_proof.h"
@@ -56,7 +58,7 @@ enum weft_status fetch_parse(
 {
     static const char *const names[] = {
         [FETCH_MODELS] = "models", [FETCH_ALL] = "all", [FETCH_NOTHING] = "none"};
-    for (uint32_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+    for (uint32_t i = 0; i < ARRAY_COUNT(names); i++) {
         if (strcmp(text == NULL ? "models" : text, names[i]) == 0) {
             *kinds_out = (enum fetch_kinds)i;
             return WEFT_OK;
@@ -130,7 +132,9 @@ static enum weft_status call(
         return WEFT_OK;
     }
     free(reply_out->body);
-    return refuse(fetch, reply_out->status, path, error);
+    const enum weft_status status = refuse(fetch, reply_out->status, path, error);
+    ASSERT(status != WEFT_OK);
+    return status;
 }
 
 /* Have a nonce that the node will accept answers to. */
@@ -138,7 +142,7 @@ static enum weft_status get_nonce(struct fetch *fetch, struct weft_error *error)
 {
     struct http_reply reply;
     const int64_t now_ns = monotonic_ns();
-    if (fetch->nonce_ns != 0 && now_ns - fetch->nonce_ns < NONCE_SECONDS * INT64_C(1000000000)) {
+    if (fetch->nonce_ns != 0 && now_ns - fetch->nonce_ns < NONCE_SECONDS * NS_PER_S) {
         return WEFT_OK;
     }
     if (call(fetch, OFFERED_ROUTE OFFERED_CHALLENGE, "", PIECE_SECONDS, &reply, error) != WEFT_OK) {
@@ -179,7 +183,7 @@ static bool check_list(const struct fetch *fetch, char *list)
          line = strchr(line, '\n') == NULL ? NULL : strchr(line, '\n') + 1) {
         last = line;
     }
-    if (strncmp(last, OFFERED_PROOF_LINE, strlen(OFFERED_PROOF_LINE)) != 0) {
+    if (list == NULL || strncmp(last, OFFERED_PROOF_LINE, strlen(OFFERED_PROOF_LINE)) != 0) {
         return false;
     }
     char *proof = last + strlen(OFFERED_PROOF_LINE);
@@ -287,7 +291,7 @@ static enum weft_status add_piece(
     struct weft_error *error)
 {
     char path[OFFERED_PATH_BYTES];
-    struct http_reply reply;
+    struct http_reply reply = {.status = 0};
     (void)snprintf(path, sizeof(path), OFFERED_ROUTE "/%s/%" PRIu64, item->sum, *offset);
     enum weft_status status = ask(fetch, path, PIECE_SECONDS, &reply, error);
     if (status != WEFT_OK) {

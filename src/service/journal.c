@@ -1,9 +1,10 @@
 #include "service/journal.h"
 
+#include "base/units.h"
 #include "runtime/runtime.h"
 #include "trace/text.h"
 
-#define TELL_NS INT64_C(10000000000)
+#define TELL_NS (10 * NS_PER_S)
 
 static void note_task(struct journal *journal, const struct record *record)
 {

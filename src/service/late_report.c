@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 
+#include "base/units.h"
 #include "console/table.h"
 
 static void add_row(struct table *table, const char *name, const struct late_figures *figures)
@@ -28,7 +29,7 @@ void late_report_print(
     };
     struct table table;
     bool is_any = false;
-    table_init(&table, columns, sizeof(columns) / sizeof(columns[0]));
+    table_init(&table, columns, ARRAY_COUNT(columns));
     for (uint32_t i = 0; i < catalogue->workflow_count; i++) {
         if (figures[i].late > 0) {
             add_row(&table, catalogue->workflows[i]->name, &figures[i]);

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "console/arguments.h"
 #include "document/quantity.h"
 #include "server/http.h"
@@ -12,28 +13,28 @@
 /* One limit: its name, its unit, and where it is kept. */
 struct row {
     const char *name;
-    enum quantity_kind kind;
     size_t offset;
+    enum quantity_kind kind;
     bool is_wide; /* uint64_t; else uint32_t. */
 };
 
-#define NARROW(field) offsetof(struct http_limits, field), false
-#define WIDE(field)   offsetof(struct http_limits, field), true
+#define NARROW(field, unit) offsetof(struct http_limits, field), unit, false
+#define WIDE(field, unit)   offsetof(struct http_limits, field), unit, true
 
 static const struct row rows[] = {
-    {"connections", QUANTITY_COUNT, NARROW(connections_max)},
-    {"address-connections", QUANTITY_COUNT, NARROW(address_connections_max)},
-    {"in-flight", QUANTITY_BYTES, WIDE(held_bytes_max)},
-    {"address-in-flight", QUANTITY_BYTES, WIDE(address_held_bytes_max)},
-    {"body", QUANTITY_BYTES, WIDE(body_bytes_max)},
-    {"head-time", QUANTITY_DURATION, NARROW(head_ms)},
-    {"idle-time", QUANTITY_DURATION, NARROW(idle_ms)},
-    {"grace-time", QUANTITY_DURATION, NARROW(grace_ms)},
-    {"answer-time", QUANTITY_DURATION, NARROW(answer_ms)},
-    {"bandwidth", QUANTITY_BANDWIDTH, NARROW(bytes_per_s_min)},
+    {"connections", NARROW(connections_max, QUANTITY_COUNT)},
+    {"address-connections", NARROW(address_connections_max, QUANTITY_COUNT)},
+    {"in-flight", WIDE(held_bytes_max, QUANTITY_BYTES)},
+    {"address-in-flight", WIDE(address_held_bytes_max, QUANTITY_BYTES)},
+    {"body", WIDE(body_bytes_max, QUANTITY_BYTES)},
+    {"head-time", NARROW(head_ms, QUANTITY_DURATION)},
+    {"idle-time", NARROW(idle_ms, QUANTITY_DURATION)},
+    {"grace-time", NARROW(grace_ms, QUANTITY_DURATION)},
+    {"answer-time", NARROW(answer_ms, QUANTITY_DURATION)},
+    {"bandwidth", NARROW(bytes_per_s_min, QUANTITY_BANDWIDTH)},
 };
 
-enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
+enum { ROWS = ARRAY_COUNT(rows) };
 
 static const struct row *find_row(const char *name, size_t length)
 {

@@ -5,6 +5,7 @@
 
 #include "base/assert.h"
 #include "base/error.h"
+#include "base/units.h"
 #include "document/scenario.h"
 #include "server/server.h"
 
@@ -25,7 +26,7 @@ static enum weft_status read_management(
         const char *text;
         enum access_management management;
     } modes[] = {{"local", ACCESS_LOCAL}, {"off", ACCESS_NOBODY}, {"on", ACCESS_EVERYBODY}};
-    for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+    for (size_t i = 0; i < ARRAY_COUNT(modes); i++) {
         if (strcmp(text == NULL ? "local" : text, modes[i].text) == 0) {
             *out = modes[i].management;
             return WEFT_OK;

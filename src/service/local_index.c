@@ -248,7 +248,7 @@ void local_index_init(struct local_index *index, struct measured *measured)
     const struct catalogue *catalogue = repository->catalogue;
     *index = (struct local_index){.measured = measured};
     index->closed = memory_zeroed(catalogue->workflow_count + 1, sizeof(*index->closed));
-    index->seen = memory_zeroed(catalogue->workflow_count + 1, sizeof(*index->seen));
+    index->seen = memory_zeroed(catalogue->workflow_count + 1, sizeof(struct weft_tensor *));
     for (uint32_t i = 0; i < catalogue->workflow_count; i++) {
         index->seen[i] = memory_zeroed(WORKFLOW_PORTS_MAX, sizeof(**index->seen));
         for (uint32_t k = 0; k < WORKFLOW_PORTS_MAX; k++) {

@@ -6,6 +6,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/numbers.h"
+#include "base/units.h"
 #include "onnx/local.h"
 #include "process/process.h"
 #include "profile/builtin.h"
@@ -15,8 +16,8 @@
 #include "service/rollout.h"
 #include "service/synthetic.h"
 
-#define TELL_NS INT64_C(1000000000)  /* Between two times that other nodes are told. */
-#define SAVE_NS INT64_C(60000000000) /* Between two times that the profile is saved. */
+#define TELL_NS NS_PER_S        /* Between two times that other nodes are told. */
+#define SAVE_NS (60 * NS_PER_S) /* Between two times that the profile is saved. */
 
 enum {
     TOLD_MAX = 16,         /* At a time, */

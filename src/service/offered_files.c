@@ -10,13 +10,14 @@
 
 #include "base/arena.h"
 #include "base/memory.h"
+#include "base/units.h"
 #include "document/folder.h"
 #include "engine/monotonic.h"
 #include "fabric/file_proof.h"
 #include "runtime/runtime.h"
 #include "service/sums.h"
 
-#define NONCE_NS INT64_C(60000000000) /* So long a nonce is given out; it holds twice as long. */
+#define NONCE_NS (60 * NS_PER_S) /* So long a nonce is given out; it holds twice as long. */
 
 struct offered_file {
     char sum[SUMS_DIGITS + 1];

@@ -88,7 +88,9 @@ static void send_next(struct rehearsal *rehearsal)
     const uint32_t workflow = rehearsal->workflow;
     const uint64_t spread =
         (uint64_t)rehearsal->index * samples_count(rehearsal->samples, workflow);
-    const uint32_t number = (uint32_t)(spread / count_of(rehearsal, workflow));
+    const uint32_t count = count_of(rehearsal, workflow);
+    ASSERT(rehearsal->index < count);
+    const uint32_t number = (uint32_t)(spread / count);
     struct bundle *bundle = samples_request(rehearsal->samples, workflow, number);
     const struct runtime_request request = {
         .workflow = workflow,

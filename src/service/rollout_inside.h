@@ -17,14 +17,14 @@ typedef void rollout_tried(struct rollout *rollout, enum weft_status status, con
 
 /* Versions on GPUs: rollout_trial.c. */
 struct rollout_trial {
-    bool is_open;              /* The engine is at some model, */
-    bool is_trial;             /* that is new; or else it lets go of something. */
+    bool is_open;              /* The engine is at some model. */
+    bool is_trial;             /* That is new; or else it lets go of something. */
     uint32_t model;            /* Of `wanted`: those before it have been tried. */
     rollout_tried *tried;      /* NULL: nothing is to be tried. */
     struct model_set outdated; /* Models that may have versions there that are not held. */
     struct {
-        uint32_t version; /* The files of this one were compared with their sums last, */
-        int64_t at_ns;    /* then, by the system's clock. */
+        uint32_t version; /* The one whose files were compared with their sums last. */
+        int64_t at_ns;    /* When, by the system's clock. */
     } compared[MODELS_MAX];
 };
 
@@ -38,8 +38,8 @@ struct rollout {
     struct edition held[EDITIONS_MAX]; /* The oldest first. */
     uint32_t count;
     struct edition next; /* The newest, while it is not held. */
-    struct edition last; /* The newest that was held when this was last a member, */
-    bool has_last;       /* if it ever was. */
+    struct edition last; /* The newest that was held when this was last a member. */
+    bool has_last;       /* It was one. */
     struct edition_said said;
     struct member_editions told; /* The same, as it was last told to others. */
     char note[MEMBER_NOTE_BYTES];
@@ -50,11 +50,11 @@ struct rollout {
     struct edition wanted;
     int64_t retry_ns;
     bool is_due;                /* A look. */
-    bool has_offered;           /* Newer versions that were there at the start, */
-    bool is_hashing;            /* or it is about to: they are being read. */
+    bool has_offered;           /* It has offered newer versions that were there at the start. */
+    bool is_hashing;            /* It is about to: they are being read. */
     struct member_list *list;   /* As last heard. */
-    struct edition_said *other; /* What those others say, */
-    uint32_t other_count;       /* so many. */
+    struct edition_said *other; /* What those others say. */
+    uint32_t other_count;       /* How many they are. */
     struct waiter *waiters;
 };
 

@@ -23,7 +23,7 @@ enum {
     HISTORY_ROWS_MAX = 7,
 };
 
-#define PICTURE_NS  INT64_C(150000000)
+#define PICTURE_NS  (150 * NS_PER_MS)
 #define LINE_NS     NS_PER_S
 #define BYTES_OF_MB 1e6
 #define BYTES_OF_GB 1e9
@@ -297,7 +297,7 @@ static const struct column figures[] = {
     {"met %", 7, 0, fill_met},
 };
 
-enum { COLUMN_COUNT = sizeof(figures) / sizeof(figures[0]), WORKFLOW_COLUMNS = 12 };
+enum { COLUMN_COUNT = ARRAY_COUNT(figures), WORKFLOW_COLUMNS = 12 };
 
 /* Up to which rank columns have room. */
 static uint32_t rank_max(const struct frame *frame)

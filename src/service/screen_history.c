@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/units.h"
 #include "service/history.h"
 #include "service/screen_parts.h"
 
@@ -82,7 +83,7 @@ void screen_history(const struct screen *screen, struct frame *frame, uint32_t r
     }
     screen_heading(frame, "over time          now   most");
     frame_line(frame);
-    for (uint32_t i = 0; i < sizeof(lines) / sizeof(lines[0]) && i + 1 < row_count; i++) {
+    for (uint32_t i = 0; i < ARRAY_COUNT(lines) && i + 1 < row_count; i++) {
         draw_line(screen, frame, &lines[i]);
     }
     screen_gap(frame);
@@ -99,7 +100,7 @@ static char letter_of(const struct screen *screen, uint32_t workflow)
             c++;
         }
         if (i == workflow) {
-            return *c == '\0' ? '?' : *c;
+            return (char)(*c == '\0' ? '?' : *c);
         }
         is_taken[(uint8_t)*c] = true;
     }

@@ -20,7 +20,7 @@
 #include "service/screen.h"
 #include "service/served_trace.h"
 
-#define DRAIN_LOOK_NS INT64_C(10000000)
+#define DRAIN_LOOK_NS (10 * NS_PER_MS)
 #define TICK_NS       NS_PER_S
 #define LAST_WORDS_NS NS_PER_S /* For the last answers to reach their clients. */
 
@@ -278,10 +278,10 @@ static void start_player(struct service *service)
     service->player = player_create(&player);
 }
 
-static bool is_set(const char *variable)
+static const char *value_of(const char *variable)
 {
     const char *value = getenv(variable);
-    return value != NULL && value[0] != '\0';
+    return value != NULL && value[0] != '\0' ? value : NULL;
 }
 
 /* Whether standard output is a terminal that can be drawn on. */
@@ -296,9 +296,9 @@ static bool can_draw(void)
 static bool is_utf8(void)
 {
     static const char *const variables[] = {"LC_ALL", "LC_CTYPE", "LANG"};
-    for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
-        if (is_set(variables[i])) {
-            const char *value = getenv(variables[i]);
+    for (size_t i = 0; i < ARRAY_COUNT(variables); i++) {
+        const char *value = value_of(variables[i]);
+        if (value != NULL) {
             return strstr(value, "UTF-8") != NULL || strstr(value, "utf8") != NULL;
         }
     }
@@ -317,7 +317,7 @@ static void start_screen(struct service *service)
         .title = options->title,
         .asking = options->asking,
         .is_drawn = !options->plain && can_draw(),
-        .is_coloured = !is_set("NO_COLOR"),
+        .is_coloured = value_of("NO_COLOR") == NULL,
         .is_ascii = !is_utf8(),
     };
     /* On the same terminal, lines would spoil the picture, which shows what they say. */

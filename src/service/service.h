@@ -9,6 +9,7 @@
 #ifndef SERVICE_SERVICE_H
 #define SERVICE_SERVICE_H
 
+#include "base/units.h"
 #include "document/scenario.h"
 #include "runtime/player.h"
 #include "service/late_report.h"
@@ -57,7 +58,7 @@ struct service_parts {
     void (*close)(void *context);
 };
 
-#define SERVICE_DRAIN_NS INT64_C(30000000000)
+#define SERVICE_DRAIN_NS (30 * NS_PER_S)
 
 struct service_options {
     const struct scenario *scenario; /* Borrowed, like all below. Its faults are left out. */

@@ -245,7 +245,7 @@ void device_launch(struct sim *sim, uint32_t node, const struct effect_launch *l
 
     const struct profile_curve *curve = &sim->options.profile->models[model].curves[spec->device];
     const double interference = spec->splits ? curve->interference : estimate.interference;
-    /* What was learnt beside others is taken as it would be alone: others slow it down anew. */
+    /* What was learnt beside others is taken as it would be alone: others slow it down again. */
     const double alone = spec->splits ? 1 / slowing_factor(&estimate.slowing, interference) : 1;
     const double factor =
         error_factor(sim, model, shares) * alone * workflow->tasks[launch->task].work;

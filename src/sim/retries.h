@@ -19,8 +19,8 @@ struct keyed_client {
     bool is_again;   /* It was answered, and asks once more. */
     uint32_t keeper; /* Then: who keeps an answer; NODE_NONE: there may be none, or out of reach. */
     uint32_t keeper_incarnation;
-    struct kept_answer kept; /* There, */
-    uint32_t made;           /* by what, as editions_made() says. */
+    struct kept_answer kept; /* At that node. */
+    uint32_t made;           /* By what it was made, as editions_made() says. */
 };
 
 /* A job that has arrived and not ended, where clients have keys: none may wait for it. */

@@ -162,7 +162,8 @@ static const char *task_name(
 {
     const struct workflow *workflow = events->options.catalogue->workflows[record->workflow];
     (void)snprintf(
-        name, 2 * NAME_BYTES_MAX, "%s/%s", workflow->name, workflow->tasks[record->task].name);
+        name, (size_t)2 * NAME_BYTES_MAX, "%s/%s", workflow->name,
+        workflow->tasks[record->task].name);
     return name;
 }
 

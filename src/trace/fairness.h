@@ -13,9 +13,9 @@ struct fairness_row {
     double slowdown;     /* The mean. */
     double slo_hit_rate; /* As in a report. */
     uint32_t priority;   /* As in struct workflow: larger is more urgent, 0 if none is said. */
-    uint64_t counted;    /* Jobs that the slow-down is the mean of, */
-    uint64_t slo_jobs;   /* those that should have met an SLO, */
-    uint64_t slo_hits;   /* and those of them that did. */
+    uint64_t counted;    /* Jobs that the slow-down is the mean of. */
+    uint64_t slo_jobs;   /* Of these: that should have met an SLO. */
+    uint64_t slo_hits;   /* Of those: that did. */
 };
 
 /* All workflows of one priority. */

@@ -5,6 +5,7 @@
 
 #include "base/assert.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "trace/value.h"
 
 const char *record_kind_name(uint32_t kind)
@@ -59,7 +60,7 @@ static void add_ms(struct text *text, int64_t ns, int width)
 static void add_bytes(struct text *text, uint64_t bytes)
 {
     static const char *const units[] = {"kB", "MB", "GB", "TB"};
-    enum { UNITS = sizeof(units) / sizeof(units[0]) };
+    enum { UNITS = ARRAY_COUNT(units) };
     if (bytes < 1000) {
         text_add(text, "%" PRIu64 " B", bytes);
         return;

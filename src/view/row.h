@@ -29,9 +29,9 @@ struct row_load {
     uint64_t sequence;     /* Grows with every publication in this life of the worker's node. */
     uint32_t incarnation;  /* Of that node. */
     uint32_t layout;       /* How units are divided, where that matters: model/sharing.h. */
-    uint32_t waits_steps;  /* Run times of what waits, in steps, */
-    int32_t first_steps;   /* and from at_ns on the key of the first that waits, */
-    int32_t last_steps;    /* and of the last one. */
+    uint32_t waits_steps;  /* Run times of what waits, in steps. */
+    int32_t first_steps;   /* The key of the first that waits, from at_ns on. */
+    int32_t last_steps;    /* Likewise, of the last one. */
     uint16_t queued_items; /* That wait, or as many as can be said. */
     uint16_t cpu_free; /* Units of the machine that no batch holds: all its rows say the same. */
     uint16_t urgency;  /* Of what waits for room in home queues of that node; 0: nothing does. */

@@ -9,6 +9,7 @@
 
 #include "base/assert.h"
 #include "base/numbers.h"
+#include "base/units.h"
 #include "model/fleet.h"
 #include "view/board.h"
 #include "view/members.h"
@@ -124,7 +125,7 @@ static inline int64_t view_free_at_ns(const struct view *view, uint32_t worker)
 }
 
 /* What a row says of a worker's slowness is forgotten, or one that recovered is never tried. */
-#define VIEW_SLOWNESS_NS INT64_C(30000000000)
+#define VIEW_SLOWNESS_NS (30 * NS_PER_S)
 
 /* By how much longer than expected @worker takes by its row: VIEW_SLOWER_ONE, twice as long. */
 enum { VIEW_SLOWER_ONE = ROW_SLOWNESS_PARTS * ROW_SLOWNESS_PARTS };

@@ -23,6 +23,7 @@
 #include <cmocka.h>
 
 #include "base/attributes.h"
+#include "base/units.h"
 #include "conformance/net_cluster.h"
 #include "fabric/framed.h"
 #include "fabric/greeting.h"
@@ -674,8 +675,11 @@ static void garbage_on_the_port_harms_no_peer(ATTR_UNUSED void **state)
     assert_true(cluster_run(&cluster, one_is_restored));
 }
 
-/* Whether node 1 ends a connection that begins with a hello of version @version, in two bytes. */
-static bool ends_after_hello(uint16_t version)
+/*
+ * What node 1 answers to a hello of @version, in two bytes, after magic bytes that begin with
+ * @first: the kind of a frame, or FRAME_DATA if it ends the connection; and the body.
+ */
+static uint8_t answer_to_hello(char first, uint16_t version, char body_out[static 256])
 {
     const struct hello hello = {
         .from = 0,
@@ -687,9 +691,10 @@ static bool ends_after_hello(uint16_t version)
     const struct trust *trust = cluster.places[0].trust;
     const bool is_shared = cluster_carrier(&cluster) == NET_CARRIER_SHM;
     uint8_t frame[FRAME_HEAD_BYTES + HELLO_BYTES] = {HELLO_BYTES, 0, 0, 0, FRAME_DATA + 1};
-    uint8_t answer[256];
+    uint8_t answer[256] = {0};
     const struct iovec part = {.iov_base = frame, .iov_len = sizeof(frame)};
     hello_encode(&hello, frame + FRAME_HEAD_BYTES);
+    frame[FRAME_HEAD_BYTES] = (uint8_t)first;
     frame[FRAME_HEAD_BYTES + 4] = (uint8_t)version;
     frame[FRAME_HEAD_BYTES + 5] = (uint8_t)(version >> 8);
     const int socket = connect_to_one();
@@ -705,14 +710,36 @@ static bool ends_after_hello(uint16_t version)
     stream_destroy(stream);
     assert_int_equal(sent, sizeof(frame));
     assert_true(got != 0);
-    return got < 0;
+    memset(body_out, 0, 256);
+    if (got < FRAME_HEAD_BYTES) {
+        return FRAME_DATA;
+    }
+    memcpy(body_out, answer + FRAME_HEAD_BYTES, (size_t)got - FRAME_HEAD_BYTES);
+    return answer[FRAME_HEAD_BYTES - 1];
 }
 
-static void a_node_of_another_version_is_kept_out(ATTR_UNUSED void **state)
+static void a_node_of_another_version_is_kept_out_and_told_why(ATTR_UNUSED void **state)
 {
-    assert_false(ends_after_hello(GREETING_VERSION));
-    assert_true(ends_after_hello(GREETING_VERSION + 1));
-    assert_true(ends_after_hello(GREETING_VERSION + 256));
+    enum { WELCOME = FRAME_DATA + 2, REFUSED = FRAME_DATA + 4 };
+    const uint16_t others[] = {
+        GREETING_VERSION - 1,
+        GREETING_VERSION + 1,
+        GREETING_VERSION - GREETING_FRAMES,
+        GREETING_VERSION + GREETING_FRAMES,
+        GREETING_VERSION + 16 * GREETING_FRAMES,
+    };
+    char body[256];
+    char versions[64];
+    assert_int_equal(answer_to_hello('w', GREETING_VERSION, body), WELCOME);
+    for (uint32_t i = 0; i < ARRAY_COUNT(others); i++) {
+        assert_int_equal(answer_to_hello('w', others[i], body), REFUSED);
+        (void)snprintf(
+            versions, sizeof(versions), "version %d.%d between nodes, this one %d.%d",
+            others[i] % GREETING_FRAMES, others[i] / GREETING_FRAMES, FRAME_VERSION, WIRE_VERSION);
+        assert_non_null(strstr(body, versions));
+    }
+    assert_int_equal(answer_to_hello('W', GREETING_VERSION, body), FRAME_DATA); /* It is none. */
+    assert_int_equal(answer_to_hello('w', 0, body), FRAME_DATA);
     cluster_settle(&cluster); /* And the others notice nothing. */
 }
 
@@ -846,8 +873,8 @@ static const struct CMUnitTest tests[] = {
     STREAM(who_is_no_member_any_more_is_dropped),
     STREAM(garbage_on_the_port_harms_no_peer),
     ON(shm_tls, garbage_on_the_port_harms_no_peer),
-    STREAM(a_node_of_another_version_is_kept_out),
-    ON(shm_tls, a_node_of_another_version_is_kept_out),
+    STREAM(a_node_of_another_version_is_kept_out_and_told_why),
+    ON(shm_tls, a_node_of_another_version_is_kept_out_and_told_why),
     STREAM(a_peer_that_never_answers_holds_up_no_other),
     ON(shm_tls, a_peer_that_dies_and_comes_back_is_another),
     ON(auto, messages_come_once_and_in_order),
@@ -880,7 +907,7 @@ static const struct CMUnitTest tests_of_ucx[] = {
     ON(ucx_tls, who_has_the_certificate_of_another_is_kept_out),
     ON(ucx, who_is_no_member_any_more_is_dropped),
     ON(ucx, garbage_on_the_port_harms_no_peer),
-    ON(ucx, a_node_of_another_version_is_kept_out),
+    ON(ucx, a_node_of_another_version_is_kept_out_and_told_why),
     ON(ucx, a_peer_that_never_answers_holds_up_no_other),
     ON(ucx_tls, messages_come_once_and_in_order),
 };

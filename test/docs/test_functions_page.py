@@ -10,7 +10,7 @@ import unittest
 
 from test_workflows import ENVIRONMENT, commands
 
-WEFT = pathlib.Path(os.environ["WEFT"])
+WEFT = pathlib.Path(os.environ.get("WEFT", "build/weft"))
 ROOT = pathlib.Path.cwd()
 PAGE = ROOT / "docs/FUNCTIONS.md"
 

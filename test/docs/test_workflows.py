@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 import unittest
 
-WEFT = os.environ["WEFT"]
+WEFT = os.environ.get("WEFT", "build/weft")
 ROOT = pathlib.Path.cwd()
 PAGES = sorted(ROOT.glob("docs/workflows/*.md"))
 BUILD = pathlib.Path(WEFT).parent.parent

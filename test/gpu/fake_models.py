@@ -20,6 +20,7 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "..", "tools")]
 
+import usage  # noqa: E402
 import weft_export  # noqa: E402
 
 OUT = 64  # Elements of a row that the fake package makes of halves and of words.
@@ -78,7 +79,7 @@ def make(fakes, folder, net):
 
 
 def main():
-    fakes, folder = sys.argv[1:]
+    fakes, folder = usage.words(__doc__, 2)
     for net in NETS:
         make(fakes, f"{folder}/{net}/1/model.cuda", net)
     return 0

@@ -21,9 +21,10 @@ import urllib.error
 import urllib.request
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [HERE]
+sys.path[:0] = [HERE, os.path.join(HERE, "..", "..", "tools")]
 
 import serve  # noqa: E402
+import usage  # noqa: E402
 from serve import (  # noqa: E402
     SCALE, Case, Server, folder_of, kind, load, models_of, say, settings,
 )  # fmt: skip
@@ -158,8 +159,9 @@ def revise(origin):
 
 
 def main():
-    part, serve.BIN, repository = sys.argv[1:]
-    {"faults": faults, "revise": revise}[part](os.path.abspath(repository))
+    parts = {"faults": faults, "revise": revise}
+    part, serve.BIN, repository = usage.words(__doc__, 3, choices=parts)
+    parts[part](os.path.abspath(repository))
     say(f"{part} took {time.time() - serve.STARTED:.0f} s",
         "; failed: " + ", ".join(serve.failed) if serve.failed else "")  # fmt: skip
     return 1 if serve.failed else 0

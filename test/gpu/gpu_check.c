@@ -20,7 +20,7 @@
 #include "cuda/graph.h"
 #include "cuda/weights.h"
 #include "engine/half.h"
-#include "engine/monotonic.h"
+#include "timed.h"
 
 enum { MODELS_HERE = 8, RUNS = 200, SHARE_UNITS = 4, PINNED_BYTES = 128 << 20, PINNED_COPIES = 8 };
 
@@ -46,11 +46,6 @@ static struct CUstream_st *copy_stream;
 static struct model models[MODELS_HERE];
 static uint32_t model_count;
 static bool is_wrong;
-
-static double now(void)
-{
-    return (double)monotonic_ns() * 1e-9;
-}
 
 static void need(enum weft_status status, const struct weft_error *error)
 {
@@ -121,13 +116,6 @@ static double error_of(const struct model *model, struct cuda_graph *graph)
     return error;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a;
-    const double y = *(const double *)b;
-    return x < y ? -1 : x > y ? 1 : 0;
-}
-
 struct times {
     double p50, p99, most; /* Microseconds. */
 };
@@ -140,7 +128,7 @@ static struct times measure(struct cuda_graph *graph, uint32_t runs)
         run(graph);
         took[i] = (now() - start) * 1e6;
     }
-    qsort(took, runs, sizeof(*took), by_value);
+    timed_sort(took, runs);
     const struct times times = {took[runs / 2], took[runs * 99 / 100], took[runs - 1]};
     free(took);
     return times;
@@ -171,8 +159,8 @@ static void measure_pauses(const struct model *model, struct cuda_graph *graph)
             need(status, &error);
             took[k] = (now() - start) * 1e6;
         }
-        qsort(took, RUNS, sizeof(*took), by_value);
-        qsort(called, RUNS, sizeof(*called), by_value);
+        timed_sort(took, RUNS);
+        timed_sort(called, RUNS);
         printf("  after %.0f: %.0f, %.0f", pauses[i] * 1e6, took[RUNS / 2], called[RUNS / 2]);
     }
     printf("\n");

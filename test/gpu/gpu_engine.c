@@ -24,6 +24,7 @@
 #include "process/child.h"
 #include "process/inside.h"
 #include "process/process.h"
+#include "timed.h"
 
 enum {
     MODELS_HERE = 8,
@@ -79,11 +80,6 @@ static enum weft_status last_status;
 static char last_message[240];
 static uint32_t ended;
 static bool is_wrong;
-
-static double now(void)
-{
-    return (double)uv_hrtime() * 1e-9;
-}
 
 static void need(bool is_good, const char *what)
 {
@@ -217,13 +213,6 @@ static const struct pending *run(uint64_t number, uint32_t model, uint32_t units
     return batch;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a;
-    const double y = *(const double *)b;
-    return x < y ? -1 : x > y ? 1 : 0;
-}
-
 /* What is between the caller and the device, a run at a time. */
 static void measure_overhead(uint32_t model, uint32_t units, uint32_t tasks)
 {
@@ -237,8 +226,8 @@ static void measure_overhead(uint32_t model, uint32_t units, uint32_t tasks)
         inside[i] = batch->run * 1e6;
         error = batch->error > error ? batch->error : error;
     }
-    qsort(took, RUNS, sizeof(*took), by_value);
-    qsort(inside, RUNS, sizeof(*inside), by_value);
+    timed_sort(took, RUNS);
+    timed_sort(inside, RUNS);
     printf(
         "engine %-6s rows %2u units %2u  asked to answered p50 %6.0f p99 %6.0f us  of that in the "
         "engine p50 %6.0f p99 %6.0f  error %.4f\n",
@@ -292,7 +281,7 @@ static void measure_shares(uint32_t model, uint32_t tasks, uint32_t swapped)
         (void)unload(swapped);
     }
     memset(pending, 0, sizeof(pending));
-    qsort(took_us, answers, sizeof(*took_us), by_value);
+    timed_sort(took_us, answers);
     printf(
         "shares %-6s rows %2u on %d x %d units: %.0f rows/s, p50 %.0f p99 %.0f most %.0f us; %s "
         "%u loads, %.1f GB/s of weights\n",
@@ -337,7 +326,7 @@ static void measure_isolation(uint32_t small, uint32_t heavy, uint32_t heavies, 
     const double seconds = now() - start;
     settle();
     memset(pending, 0, sizeof(pending));
-    qsort(took, count, sizeof(*took), by_value);
+    timed_sort(took, count);
     printf(
         "apart  %-6s a row on %2u units beside %u x %s of %d rows: p50 %6.0f p99 %6.0f us; these "
         "%.0f rows/s\n",
@@ -555,12 +544,6 @@ static uint32_t find_poisoned(void)
         found = dtype == WEFT_INT64 || dtype == WEFT_FP32 ? i : found;
     }
     return found;
-}
-
-static double median(double *values, uint32_t count)
-{
-    qsort(values, count, sizeof(*values), by_value);
-    return values[count / 2];
 }
 
 enum { TIMES = 9, SETTLED_MS = 30 };

@@ -19,6 +19,7 @@
 #include "cuda/graph.h"
 #include "cuda/weights.h"
 #include "engine/monotonic.h"
+#include "timed.h"
 
 enum { GRAPHS = 12, RUNS = 300, HUGE_BYTES = 2 << 20 };
 
@@ -48,13 +49,6 @@ static void must(int result, const char *what)
     need(cuda_check(&driver, result, what, &error), &error);
 }
 
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a;
-    const double y = *(const double *)b;
-    return x < y ? -1 : x > y ? 1 : 0;
-}
-
 /* The median of runs of @graph; before each, @bytes of @from are written to @to. */
 static double time_runs(struct cuda_graph *graph, uint8_t *to, const uint8_t *from, size_t bytes)
 {
@@ -72,8 +66,7 @@ static double time_runs(struct cuda_graph *graph, uint8_t *to, const uint8_t *fr
         need(status, &error);
         took[i] = (double)(monotonic_ns() - start_ns) * 1e-3;
     }
-    qsort(took, RUNS, sizeof(took[0]), by_value);
-    return took[RUNS / 2];
+    return median(took, RUNS);
 }
 
 static double time_one(struct cuda_graph *graph)

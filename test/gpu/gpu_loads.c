@@ -14,7 +14,7 @@
 
 #include "base/memory.h"
 #include "cuda/weights.h"
-#include "engine/monotonic.h"
+#include "timed.h"
 
 enum { LOADS = 7, PINNED_BYTES = 128 << 20, PINNED_COPIES = 8 };
 
@@ -26,11 +26,6 @@ static struct cuda_driver driver;
 static struct cuda_device device;
 static struct CUstream_st *stream;
 static double pinned_rate; /* Bytes per second. */
-
-static double now(void)
-{
-    return (double)monotonic_ns() * 1e-9;
-}
 
 static void need(enum weft_status status, const struct weft_error *error)
 {
@@ -44,19 +39,6 @@ static void must(int result, const char *what)
 {
     struct weft_error error;
     need(cuda_check(&driver, result, what, &error), &error);
-}
-
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a;
-    const double y = *(const double *)b;
-    return x < y ? -1 : x > y ? 1 : 0;
-}
-
-static double median(double *values)
-{
-    qsort(values, LOADS, sizeof(*values), by_value);
-    return values[LOADS / 2];
 }
 
 /* Copy @bytes in pieces of @chunk, all of them at once. Returns the seconds. */
@@ -87,7 +69,7 @@ static void measure_pinned(void)
         }
         seconds[i] = now() - start;
     }
-    pinned_rate = (double)PINNED_BYTES * PINNED_COPIES / median(seconds);
+    pinned_rate = (double)PINNED_BYTES * PINNED_COPIES / median(seconds, LOADS);
     printf("pinned copies of %d MiB: %.1f GB/s\n", PINNED_BYTES >> 20, pinned_rate / 1e9);
     must(driver.memory_give(memory), "memory");
     must(driver.host_give(host), "memory");
@@ -149,7 +131,7 @@ static void measure_copies(struct cuda_weights *weights)
         for (uint32_t k = 0; k < LOADS; k++) {
             seconds[k] = copy(memory, weights->file, weights->bytes, chunks[i]);
         }
-        const double rate = (double)weights->bytes / median(seconds);
+        const double rate = (double)weights->bytes / median(seconds, LOADS);
         printf(
             "  %s%llu MiB %.1f GB/s (%.0f %%)",
             i + 1 < sizeof(chunks) / sizeof(chunks[0]) ? "" : "over ",
@@ -231,7 +213,7 @@ static void measure_loads(struct cuda_weights *weights, const char *path, enum s
     }
     cuda_blocks_close(&blocks);
     for (uint32_t k = 0; k < STEPS; k++) {
-        steps[k][0] = median(steps[k]);
+        steps[k][0] = median(steps[k], LOADS);
     }
     printf(
         "load   %5.0f MB, %-10s %7.3f ms, %.1f GB/s, %.0f %% of pinned: memory %.0f us, copy and "

@@ -19,9 +19,10 @@ import sys
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [HERE]
+sys.path[:0] = [HERE, os.path.join(HERE, "..", "..", "tools")]
 
 import serve  # noqa: E402
+import usage  # noqa: E402
 from mix_models import (  # noqa: E402
     COMPOSED, MODELS, POLICIES, RATES, WORKERS, WORKFLOWS, capacity, learner, run_ms,
 )  # fmt: skip
@@ -162,7 +163,7 @@ def measure(folder, policy, rates, kinds, results, profile):
 
 
 def main():
-    serve.BIN, repository, folder = sys.argv[1:]
+    serve.BIN, repository, folder = usage.words(__doc__, 3)
     start = time.time()
     make_repository(os.path.abspath(repository), folder)
     say(f"made in {time.time() - start:.1f} s")

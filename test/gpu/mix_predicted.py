@@ -28,8 +28,10 @@ import subprocess
 import sys
 import tempfile
 
-sys.path[:0] = [os.path.dirname(os.path.abspath(__file__))]
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, "..", "..", "tools")]
 
+import usage  # noqa: E402
 from mix_models import COMPOSED, WORKERS, WORKFLOWS, learner, run_ms  # noqa: E402
 
 MEMORY = 14 * WORKERS  # GB.
@@ -188,7 +190,7 @@ def overheads(weft, profile, measured):
 
 
 def main():
-    weft, folder = sys.argv[1:]
+    weft, folder = usage.words(__doc__, 2)
     with open(f"{folder}/mix.profile.json", encoding="utf-8") as file:
         profile = json.load(file)
     with open(f"{folder}/mix.json", encoding="utf-8") as file:

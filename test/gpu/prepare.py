@@ -13,10 +13,15 @@ import os
 import sys
 import time
 
-import torch
-
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "..", "..", "tools")]
+
+import usage  # noqa: E402
+
+if __name__ == "__main__":
+    WORDS = usage.words(__doc__, 2, usage.ANY)
+
+import torch  # noqa: E402
 
 import models  # noqa: E402
 import weft_export  # noqa: E402
@@ -54,7 +59,7 @@ def prepare(name, rows, packages, folder, seed):
 
 
 def main():
-    packages, folder, *names = sys.argv[1:]
+    packages, folder, *names = WORDS
     seed = int.from_bytes(os.urandom(3), "little")
     print(f"inputs by seed {seed}", flush=True)
     for text in names or list(models.NETS):

@@ -21,6 +21,9 @@
 # $CALL: the seconds of a call. $MODELS names a folder with models that are ready
 # (NET/1/model.cuda), instead of packages.tgz; $SCALE makes the parts of serve.py that much longer,
 # $SLOW all limits.
+case ${1:-} in
+-h | --help) sed '1d; /^#/!Q; s/^# \{0,1\}//' "$0" && exit 0 ;;
+esac
 set -u
 cd "$(dirname "$0")" || exit 1
 here=$PWD

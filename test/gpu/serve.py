@@ -25,8 +25,10 @@ import time
 import traceback
 import urllib.request
 
-sys.path[:0] = [os.path.dirname(os.path.abspath(__file__))]
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, "..", "..", "tools")]
 
+import usage  # noqa: E402
 from mix_models import COMPOSED  # noqa: E402
 
 BIN = ""
@@ -485,8 +487,10 @@ def steady(repository):
 
 def main():
     global BIN
-    part, BIN, repository = sys.argv[1:]
-    globals()["profile_only" if part == "profile" else part](os.path.abspath(repository))
+    parts = {"profile": profile_only, "outputs": outputs, "overhead": overhead, "beside": beside,
+             "cache": cache, "shares": shares, "steady": steady}  # fmt: skip
+    part, BIN, repository = usage.words(__doc__, 3, choices=parts)
+    parts[part](os.path.abspath(repository))
     say(f"{part} took {time.time() - STARTED:.0f} s", "; failed: " + ", ".join(failed) if failed
         else "")  # fmt: skip
     return 1 if failed else 0

@@ -12,6 +12,10 @@ import re
 import statistics
 import sys
 
+sys.path[:0] = [os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools")]
+
+import usage  # noqa: E402
+
 AIM_ENGINE_US = 20
 AIM_SERVER_US = 60
 logs = ""
@@ -215,7 +219,7 @@ def graphs():
 
 def main():
     global logs
-    [logs] = sys.argv[1:]
+    [logs] = usage.words(__doc__, 1)
     for each in (graphs, steady, mix, faults, shares, cache, beside, loads, engine, server,
                  outputs):  # fmt: skip
         each()

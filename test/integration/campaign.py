@@ -7,10 +7,11 @@ long. Clients give their requests keys and ask again, at the next host, until th
 Packets are lost and delayed by spoiled_link.py; the real-time clock of one host steps by
 test/fakes/stepped_clock.c, since namespaces share the machine's.
 
-    WEFT=build/weft test/integration/campaign.py --seconds 300 --seed 7
+usage: campaign.py [--seconds N] [--seed N] [...]
+
+Settings, in the environment: WEFT (build/weft).
 """
 
-import argparse
 import http.client
 import json
 import os
@@ -27,12 +28,14 @@ import threading
 import time
 import urllib.request
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parents[1] / "tools")]
 
 import clustered  # noqa: E402
 import onnx_models  # noqa: E402
 import test_cluster_functions as functions  # noqa: E402
-from operated import LIBRARY, LIMIT, Server  # noqa: E402
+import usage  # noqa: E402
+from operated import LIBRARY, LIMIT, WEFT, Server  # noqa: E402
 
 WHOLE_S = 60  # Until all nodes have to see each other again, and clients have their answers.
 ANSWER_S = 4  # How long a client waits for a host before it asks the next, too: as `weft infer`.
@@ -80,7 +83,7 @@ def run(*command):
         raise AssertionError(f"{' '.join(command)}: {done.stderr}")
 
 
-CLOCK = pathlib.Path(os.environ["WEFT"]).resolve().parent / "stepped_clock.so"
+CLOCK = pathlib.Path(WEFT).resolve().parent / "stepped_clock.so"
 
 
 class Network:
@@ -234,7 +237,7 @@ class Host(Server):
         self.verdicts = []  # When it said of which node that it is lost.
         address = network.address(number)
         self.process = subprocess.Popen(
-            [*network.prefix(number), os.path.abspath(os.environ["WEFT"]), "serve", str(folder),
+            [*network.prefix(number), os.path.abspath(WEFT), "serve", str(folder),
              "--http", f"{address}:0", "--metrics", "none", "--listen-cluster", f"{address}:0",
              "--plain", *arguments],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -376,7 +379,7 @@ class Campaign:
 
     def listed(self):
         """All members, as the directory and they themselves say; none if it is away."""
-        command = [os.environ["WEFT"], "cluster", self.directory, "--json"]
+        command = [WEFT, "cluster", self.directory, "--json"]
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=LIMIT, check=False
         )
@@ -631,7 +634,7 @@ class Campaign:
         self.launch(name)
 
     def drain(self, name, _):
-        run(os.environ["WEFT"], "drain", self.directory, name)
+        run(WEFT, "drain", self.directory, name)
         self.hosts[name].ended()
         self.launch(name)
 
@@ -836,7 +839,7 @@ def report_recoveries(campaign):
 
 def main(arguments=None):
     """0 if every request got its answer, and none was wrong."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = usage.parser(__doc__)
     parser.add_argument("--seconds", type=int, default=120)
     parser.add_argument("--events", type=int, default=0, help="so many, instead of seconds")
     parser.add_argument("--seed", type=int, default=int(time.time()))

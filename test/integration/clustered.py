@@ -104,6 +104,36 @@ class Cluster:
         ).stdout  # fmt: skip
         return {member["node"]: member for member in json.loads(text)["members"]}
 
+    def pretend(self, name, incarnation=1, **said):
+        """Be in the directory under @name, and say @said there, until the test has ended."""
+        said = {"address": "", "http": "", "version": "0", "agreement": "0", "beat": 1} | said
+        path = self.root / f"members/{name}.{incarnation}.member"
+        ends = threading.Event()
+
+        def keep():
+            while not ends.wait(0.2):
+                said["beat"] += 1
+                path.with_name(".kept").write_text(json.dumps(said))
+                path.with_name(".kept").rename(path)
+
+        path.write_text(json.dumps(said))
+        thread = threading.Thread(target=keep, daemon=True)
+        thread.start()
+        self.test.addCleanup(thread.join)
+        self.test.addCleanup(ends.set)
+
+    def bench_while_killed(self, name, urls, *options):
+        """Node @name is killed while `weft bench` asks @urls: what came of its requests."""
+        bench = subprocess.Popen(
+            [WEFT, "bench", urls, "twice", "--rate", "40", "--json", *options],
+            stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        time.sleep(2.5)
+        self.nodes[name].process.kill()
+        counts = json.loads(bench.communicate(timeout=LIMIT)[0])["requests"]
+        self.test.assertEqual(counts["good"], counts["due"], counts)
+        return counts
+
     def drain(self, name):
         """Ask @name to leave, and wait for it."""
         drained = subprocess.run(

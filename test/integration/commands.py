@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import unittest
 
-WEFT = os.environ["WEFT"]
+WEFT = os.environ.get("WEFT", "build/weft")
 
 
 def weft(*arguments, **options):

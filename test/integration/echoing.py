@@ -10,7 +10,7 @@ import struct
 import subprocess
 import time
 
-WEFT = os.environ["WEFT"]
+WEFT = os.environ.get("WEFT", "build/weft")
 ECHO = os.path.join(os.path.dirname(WEFT), "echo_server")
 LIMIT = 30  # Seconds that anything may take.
 

@@ -11,7 +11,7 @@ import sys
 import types
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-BIN = os.path.dirname(os.environ["WEFT"])
+BIN = os.path.dirname(os.environ.get("WEFT", "build/weft"))
 FAKES = os.path.join(BIN, "fakes")
 ENVIRONMENT = {
     "WEFT_CUDA": os.path.join(FAKES, "fake_cuda.so"),

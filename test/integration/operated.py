@@ -13,7 +13,7 @@ import threading
 
 import onnx_models
 
-WEFT = os.environ["WEFT"]
+WEFT = os.environ.get("WEFT", "build/weft")
 LIBRARY = onnx_models.LIBRARY
 LIMIT = 60  # Seconds that anything may take.
 

@@ -5,11 +5,10 @@ Between LINK, an interface of this namespace whose other end is a host's, and TA
 here and removed at the end. What comes to one leaves by the other after --delay and up to --jitter
 ms, unless it is lost. The kernel's own netem does the same, where it was built.
 
-    spoiled_link.py --plain e0                             # on the host: no work left to devices
-    spoiled_link.py LINK TAP --delay 20 --loss 5 --seed 1  # says "ready", ends with its input
+usage: spoiled_link.py LINK TAP [--delay MS] [...]    says "ready", ends with its input
+       spoiled_link.py --plain LINK                   on the host: no work is left to devices
 """
 
-import argparse
 import ctypes
 import fcntl
 import heapq
@@ -21,6 +20,10 @@ import socket
 import struct
 import sys
 import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../tools"))
+
+import usage  # noqa: E402
 
 TUNSETIFF = 0x400454CA
 IFF_TAP, IFF_NO_PI = 0x2, 0x1000
@@ -84,7 +87,7 @@ def carry(options):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = usage.parser(__doc__)
     parser.add_argument("link", nargs="?")
     parser.add_argument("tap", nargs="?")
     parser.add_argument("--plain", metavar="LINK")

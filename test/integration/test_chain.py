@@ -21,7 +21,7 @@ import unittest
 
 import onnx_models
 
-WEFT = os.environ["WEFT"]
+WEFT = os.environ.get("WEFT", "build/weft")
 LIBRARY = onnx_models.LIBRARY
 PATH = "/v2/models/chain/infer"
 CHAIN = """workflow: chain

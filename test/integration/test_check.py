@@ -12,7 +12,7 @@ import unittest
 import onnx_models
 import operated
 
-WEFT = os.environ["WEFT"]
+WEFT = os.environ.get("WEFT", "build/weft")
 INPUTS = "inputs: {a: {dtype: FP32, shape: [-1, 4]}}\n"
 NOTHING = {"data": [[0, 0, 0, 0]], "datatype": "FP32", "shape": [1, 4], "name": "a"}
 

@@ -227,14 +227,7 @@ class Clusters(unittest.TestCase):
         cluster = Cluster(self)
         cluster.launch_all("a", "b")
         a, b = ("http://%s:%d" % cluster.nodes[name].address for name in "ab")
-        bench = subprocess.Popen(
-            [WEFT, "bench", f"{a},{b}", "twice", "--rate", "40", "--seconds", "4", "--json"],
-            stdout=subprocess.PIPE, text=True,
-        )  # fmt: skip
-        time.sleep(2.5)
-        cluster.nodes["b"].process.kill()
-        counts = json.loads(bench.communicate(timeout=LIMIT)[0])["requests"]
-        self.assertEqual(counts["good"], counts["due"], counts)
+        counts = cluster.bench_while_killed("b", f"{a},{b}", "--seconds", "4")
         self.assertEqual(counts["broken"], 0)
         values = "x=" + ",".join(["1"] * WIDTH)
         self.assertIn("FP32 [1,", self.weft("infer", "twice", values, "--url", f"{b},{a}"))

@@ -61,7 +61,9 @@ class Catalogues(unittest.TestCase):
         clients.wait_for(8)
         self.restart("a", new)
         self.assertEqual(self.serving(), [["a"], ["b", "c"]])
-        self.nodes["b"].logged('event="member serves something else" node=a')
+        self.nodes["b"].logged(
+            'event="member serves something else" node=a .*cause="other models or workflows"'
+        )
         self.assertEqual([ask(self.nodes[name]) for name in "abc"], [16, 8, 8])
         self.assertEqual([self.has_twice(name) for name in "abc"], [True, False, False])
         urls = ",".join(f"http://{host}:{port}" for host, port in
@@ -85,6 +87,26 @@ class Catalogues(unittest.TestCase):
         self.restart("a", {"twice.workflow.yaml": None}, "--fetch", "none")
         self.assertEqual([self.has_twice(name) for name in "abc"], [False, True, True])
         self.assertEqual([ask(self.nodes[name]) for name in "abc"], [16, 16, 16])
+
+    def test_a_node_that_speaks_another_version_is_left_alone(self):
+        own = self.cluster.members()["a"]
+        self.nodes["b"].process.terminate()
+        self.assertEqual(self.nodes["b"].process.wait(timeout=LIMIT), 0)
+        self.cluster.pretend(
+            "b",
+            incarnation=2,
+            address="127.0.0.1:1",
+            version="0.0.9/1.1",
+            agreement=f"{int(own['serves'], 16) ^ 1:016x}",  # Of the same cluster.
+        )
+        self.assertRegex(own["version"], r"^\d+\.\d+\.\d+/\d+\.\d+$")
+        cause = f"it is Weft 0.0.9/1.1, this is {own['version']}"
+        for name in "ac":
+            self.nodes[name].logged(
+                f'event="member serves something else" node=b .*cause="{cause}"'
+            )
+        self.cluster.wait_until_connected("a", "c")
+        self.assertEqual([ask(self.nodes[name]) for name in "ac"], [8, 8])
 
 
 if __name__ == "__main__":

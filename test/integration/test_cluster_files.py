@@ -88,21 +88,7 @@ class Files(unittest.TestCase):
 
     def be_guest(self, name):
         """Be in the directory as one who is to be node @name, until the test has ended."""
-        said = {"address": "", "http": "", "version": "0", "agreement": "0", "beat": 1}
-        path = self.cluster.root / f"members/~{name}.1.member"
-        ends = threading.Event()
-
-        def keep():
-            while not ends.wait(0.2):
-                said["beat"] += 1
-                path.with_name(".kept").write_text(json.dumps(said))
-                path.with_name(".kept").rename(path)
-
-        path.write_text(json.dumps(said))
-        thread = threading.Thread(target=keep, daemon=True)
-        thread.start()
-        self.addCleanup(thread.join)
-        self.addCleanup(ends.set)
+        self.cluster.pretend(f"~{name}")
 
     def ask_until(self, status, path, **arguments):
         """Ask until the answer has @status: the node has to look at the directory first."""

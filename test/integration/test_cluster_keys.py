@@ -162,14 +162,7 @@ class Keys(unittest.TestCase):
     def test_clients_retry_with_their_key(self):
         cluster, addresses = self.launch("a", "b", "c")
         urls = ",".join("http://%s:%d" % address for address in addresses)
-        bench = subprocess.Popen(
-            [WEFT, "bench", urls, "twice", "--rate", "40", "--seconds", "5", "--json"],
-            stdout=subprocess.PIPE, text=True,
-        )  # fmt: skip
-        time.sleep(2.5)
-        cluster.nodes["b"].process.kill()
-        counts = json.loads(bench.communicate(timeout=LIMIT)[0])["requests"]
-        self.assertEqual(counts["good"], counts["due"], counts)
+        cluster.bench_while_killed("b", urls, "--seconds", "5")
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ import zlib
 sys.path.insert(0, "tools")
 import batchable  # noqa: E402
 
-WEFT = os.environ["WEFT"]
+WEFT = os.environ.get("WEFT", "build/weft")
 ROOT = pathlib.Path.cwd()
 BUILD = pathlib.Path(WEFT).resolve().parent.parent
 LIBRARY = pathlib.Path(

@@ -17,7 +17,7 @@ import unittest
 import urllib.error
 import urllib.request
 
-WEFT = os.environ["WEFT"]
+WEFT = os.environ.get("WEFT", "build/weft")
 BAD = pathlib.Path(WEFT).resolve().parent / "functions" / "functions_bad.so"
 FUNCTIONS = ["try", "print", "lie_texts", "stop_itself", "who"]
 TIMEOUT_S = 60

@@ -4,6 +4,7 @@
 Covers: src/cli/export.c
 """
 
+import filecmp
 import os
 import shutil
 import subprocess
@@ -78,8 +79,8 @@ class Gpu(unittest.TestCase):
 
     def weft_export(self, *arguments):
         return subprocess.run(
-            [os.environ["WEFT"], "export", *arguments], capture_output=True, text=True, timeout=100,
-            check=False,
+            [os.environ.get("WEFT", "build/weft"), "export", *arguments],
+            capture_output=True, text=True, timeout=100, check=False,
         )  # fmt: skip
 
     def test_the_tool_comes_with_the_program(self):
@@ -94,6 +95,21 @@ class Gpu(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn("/nowhere/python: No such file or directory", done.stderr)
         self.assertEqual(self.weft_export("a.onnx").returncode, 2)
+
+    def test_what_the_tool_imports_comes_with_it(self):
+        python = os.path.join(self.folder, "python")
+        with open(python, "w", encoding="utf-8") as file:
+            file.write('#!/bin/sh\ndirname "$1"\n')
+        os.chmod(python, 0o700)
+        beside = self.weft_export("a.onnx", "b", "--python", python).stdout.strip()
+        for name in ("onnx_module.py", "usage.py"):
+            self.assertTrue(
+                filecmp.cmp(
+                    os.path.join(beside, name), os.path.join(exported.ROOT, "tools", name), False
+                )
+            )
+        done = self.weft_export("model.pt", "b")
+        self.assertIn("'model.pt' is neither MODULE:FUNCTION nor FILE.onnx", done.stderr)
 
     def test_an_input_in_another_order_has_a_view(self):
         x = Tensor([], [2, 3, 4, 5], [60, 1, 15, 3])

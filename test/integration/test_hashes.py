@@ -10,7 +10,7 @@ import pathlib
 import subprocess
 import unittest
 
-WEFT = pathlib.Path(os.environ["WEFT"])
+WEFT = pathlib.Path(os.environ.get("WEFT", "build/weft"))
 BUILDS = WEFT.parent.parent.parent
 MIRRORS = [name for name in os.environ.get("WEFT_MIRRORS", "").split(",") if name]
 RUNS = [

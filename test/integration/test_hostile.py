@@ -11,7 +11,7 @@ import subprocess
 import sys
 import unittest
 
-WEFT = os.environ["WEFT"]
+WEFT = os.environ.get("WEFT", "build/weft")
 MIRRORS = os.environ.get("WEFT_MIRRORS", "").split(",")
 SECONDS = "6"
 LIMIT = 110

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import unittest
 
-WEFT = os.environ["WEFT"]
+WEFT = os.environ.get("WEFT", "build/weft")
 DOCUMENT = "docs/SERVING.md"
 
 

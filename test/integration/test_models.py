@@ -18,7 +18,7 @@ import urllib.request
 
 import onnx_models
 
-WEFT = os.environ["WEFT"]
+WEFT = os.environ.get("WEFT", "build/weft")
 LIBRARY = onnx_models.LIBRARY
 
 

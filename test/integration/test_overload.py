@@ -11,7 +11,7 @@ import threading
 import unittest
 from pathlib import Path
 
-WEFT = os.environ["WEFT"]
+WEFT = os.environ.get("WEFT", "build/weft")
 
 SCENARIO = """\
 scenario: one-worker

@@ -656,8 +656,8 @@ class WeftTest(unittest.TestCase):
     def start(self, *arguments):
         command = [sys.executable, "-B", PEERS / "run.py", "--quick", "--only", "weft"]
         return subprocess.Popen(
-            [*command, "--folder", self.folder.name, *arguments], stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, text=True, env={**os.environ, "WEFT": os.environ["WEFT"]},
+            [*command, "--folder", self.folder.name, *arguments],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
 
     def test_weft_is_measured_and_predicted(self):

@@ -14,7 +14,7 @@ import tempfile
 import time
 import unittest
 
-WEFT = os.environ["WEFT"]
+WEFT = os.environ.get("WEFT", "build/weft")
 
 GRAPH = ":\x02\x08\x01"  # Hardly a model: a field 7, the graph, with one number in it.
 

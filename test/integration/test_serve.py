@@ -20,7 +20,7 @@ import unittest
 
 import signals
 
-WEFT = os.environ["WEFT"]
+WEFT = os.environ.get("WEFT", "build/weft")
 DEMO = "scenarios/demo/demo.yaml"
 
 

@@ -5,7 +5,7 @@ import pathlib
 import subprocess
 import unittest
 
-WEFT = os.environ["WEFT"]
+WEFT = os.environ.get("WEFT", "build/weft")
 LAYERS = pathlib.Path(WEFT).parents[1] / "src"
 
 

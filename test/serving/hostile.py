@@ -12,7 +12,6 @@ exit code 1 if an answer was wrong, a good client got none, or the server did no
 did not end well; with --ratio also if the p99 of good clients grew by more.
 """
 
-import argparse
 import collections
 import functools
 import http.client
@@ -31,6 +30,10 @@ import threading
 import time
 import zlib
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../tools"))
+
+import usage  # noqa: E402
+
 SCENARIO = "scenarios/demo/demo.yaml"
 ANSWER_S = 60  # A good client waits for so long.
 ACTION_S = 2.0  # Nothing hostile takes much longer.
@@ -41,7 +44,7 @@ END_S = 120  # Draining, with everything that hostile clients left behind.
 
 
 def arguments():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = usage.parser(__doc__)
     parser.add_argument("build", nargs="?", help="folder with bin/weft and bin/echo_server")
     parser.add_argument("--program", choices=("weft", "echo"), default="weft")
     parser.add_argument("--repository", help="serve this folder instead of emulated workers")

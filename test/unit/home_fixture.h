@@ -42,6 +42,24 @@ static inline void home_init(struct cluster *cluster, uint32_t node_count, uint3
     cluster->view.now_ns = 10000 * MS;
 }
 
+/* Four such machines, whose units cost something, with two small models. */
+static inline void home_init_priced(struct cluster *cluster)
+{
+    home_init(cluster, /* node_count */ 4, /* model_count */ 2);
+    for (uint32_t model = 0; model < 2; model++) {
+        cluster->profile->models[model].resident_bytes = 1 << 18;
+    }
+    cluster->fleet->prices = (struct fleet_prices){.cpu = 0.05, .gpu = 1};
+}
+
+/* @model runs an item on one unit, on two, and on all. */
+static inline void home_shares(struct cluster *cluster, uint32_t model)
+{
+    home_point(cluster, model, 1, 1, 1, 100);
+    home_point(cluster, model, 1, 1, 2, 62);
+    home_point(cluster, model, 1, 2, 7, 30);
+}
+
 /* A home queue of @items single items, whose head arrived @ago_ms ago with @slo_ms to run. */
 static inline struct queue_facts home_queue(
     const struct cluster *cluster, uint32_t task, uint32_t items, int64_t ago_ms, int64_t slo_ms)

@@ -445,6 +445,25 @@ void lone_deliver(struct lone *lone, const struct message *message)
     lone_step(lone, &event);
 }
 
+struct message lone_task(struct lone *lone, uint64_t number, enum lone_workflow workflow)
+{
+    const struct job_id job = {.node = 1, .number = number};
+    return lone_message(lone, MESSAGE_INPUT, job, workflow, /* task */ 0);
+}
+
+void lone_deliver_task(struct lone *lone, uint64_t number, enum lone_workflow workflow)
+{
+    const struct message input = lone_task(lone, number, workflow);
+    lone_deliver(lone, &input);
+}
+
+void lone_deliver_tasks(struct lone *lone, uint32_t count, enum lone_workflow workflow)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        lone_deliver_task(lone, i + 1, workflow);
+    }
+}
+
 void lone_answer(struct lone *lone, struct job_id job, uint32_t sink)
 {
     const struct message answer = {

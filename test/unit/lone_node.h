@@ -137,6 +137,13 @@ struct message lone_moved(
 /* Deliver @message, with a new tensor if its kind has one. */
 void lone_deliver(struct lone *lone, const struct message *message);
 
+/* The input of the first task of job @number of node 1, which that sends to run here. */
+struct message lone_task(struct lone *lone, uint64_t number, enum lone_workflow workflow);
+
+/* Deliver it; those of jobs 1 to @count. */
+void lone_deliver_task(struct lone *lone, uint64_t number, enum lone_workflow workflow);
+void lone_deliver_tasks(struct lone *lone, uint32_t count, enum lone_workflow workflow);
+
 /* The output of sink @sink reaches the owner of @job from another node. */
 void lone_answer(struct lone *lone, struct job_id job, uint32_t sink);
 

@@ -81,6 +81,15 @@ static inline void cluster_deinit(struct cluster *cluster)
     arena_deinit(&cluster->arena);
 }
 
+/* Of a case whose setup() leaves a cluster as its state. */
+static inline int cluster_teardown(void **state)
+{
+    cluster_deinit(*state);
+    return 0;
+}
+
+#define CLUSTER_CASE(name) cmocka_unit_test_setup_teardown(name, setup, cluster_teardown)
+
 /* Write both parts of a worker's row, where its own node and where others read them. */
 static inline void cluster_write(struct cluster *cluster, const struct row *row)
 {

@@ -22,7 +22,7 @@ static int close_world(ATTR_UNUSED void **state)
 
 static uint64_t agreement(void)
 {
-    return agreement_of(world.fleet, world.catalogue, /* names */ 3);
+    return agreement_of(world.fleet, world.catalogue, /* names */ 3, /* protocol */ 2);
 }
 
 static void nodes_that_read_the_same_agree(ATTR_UNUSED void **state)
@@ -70,7 +70,16 @@ static void another_catalogue_is_of_the_same_cluster(ATTR_UNUSED void **state)
     assert_false(agreement_is_of_one_cluster(agreement(), first));
     world.fleet->workers[1].memory_bytes--;
     assert_true(agreement_is_of_one_cluster(agreement(), first));
-    assert_false(agreement_is_of_one_cluster(agreement_of(world.fleet, world.catalogue, 4), first));
+    const uint64_t other = agreement_of(world.fleet, world.catalogue, /* names */ 4, 2);
+    assert_false(agreement_is_of_one_cluster(other, first));
+}
+
+static void who_speaks_otherwise_is_of_the_same_cluster(ATTR_UNUSED void **state)
+{
+    const uint64_t first = agreement();
+    const uint64_t other = agreement_of(world.fleet, world.catalogue, 3, /* protocol */ 258);
+    assert_int_not_equal(other, first);
+    assert_true(agreement_is_of_one_cluster(other, first));
 }
 
 static void what_fills_slots_is_no_part_of_it(ATTR_UNUSED void **state)
@@ -93,6 +102,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(every_number_counts, open_world, close_world),
         cmocka_unit_test_setup_teardown(
             another_catalogue_is_of_the_same_cluster, open_world, close_world),
+        cmocka_unit_test_setup_teardown(
+            who_speaks_otherwise_is_of_the_same_cluster, open_world, close_world),
         cmocka_unit_test_setup_teardown(what_fills_slots_is_no_part_of_it, open_world, close_world),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,7 +8,7 @@ enum { TASKS = 3 };
 
 static int setup(void **state)
 {
-    (void)state;
+    *state = &cluster;
     home_init(&cluster, /* node_count */ 2, /* model_count */ TASKS);
     for (uint32_t model = 0; model < TASKS; model++) {
         for (uint32_t batch = 1; batch <= 8; batch++) {
@@ -26,13 +26,6 @@ static int setup(void **state)
     }
     cluster.graph->slo_ns = 450 * MS;
     cluster_seal(&cluster);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    cluster_deinit(&cluster);
     return 0;
 }
 
@@ -88,9 +81,8 @@ static void they_do_not_change_with_the_queue_or_the_time(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(its_configs_are_in_time_and_cheap, setup, teardown),
-        cmocka_unit_test_setup_teardown(
-            they_do_not_change_with_the_queue_or_the_time, setup, teardown),
+        CLUSTER_CASE(its_configs_are_in_time_and_cheap),
+        CLUSTER_CASE(they_do_not_change_with_the_queue_or_the_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

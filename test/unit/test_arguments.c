@@ -133,6 +133,7 @@ static void mistakes_are_named(ATTR_UNUSED void **state)
         {"f --rat 3", "unknown option '--rat'; did you mean '--rate'?"},
         {"f --rat=3", "unknown option '--rat'; did you mean '--rate'?"},
         {"f --sede 3", "unknown option '--sede'; did you mean '--seed'?"},
+        {"f --hlep", "unknown option '--hlep'; did you mean '--help'?"},
         {"f --zzzzz", "unknown option '--zzzzz'"},
         {"f -x", "unknown option '-x'"},
         {"f --rate", "'--rate' needs RATE"},

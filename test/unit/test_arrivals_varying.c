@@ -8,10 +8,9 @@
 #include <cmocka.h>
 
 #include "base/attributes.h"
+#include "base/units.h"
 #include "model/arrivals.h"
 #include "model/catalogue.h"
-
-#define NS_PER_S INT64_C(1000000000)
 
 static const struct catalogue one_workflow = {.workflow_count = 1};
 

@@ -182,8 +182,7 @@ static void the_owner_of_a_failed_task_is_told_why(void **state)
     (void)state;
     struct lone lone;
     lone_open(&lone, &(struct lone_options){0});
-    struct message input =
-        lone_message(&lone, MESSAGE_INPUT, (struct job_id){.node = 1, .number = 7}, FLOW_F, 0);
+    struct message input = lone_task(&lone, 7, FLOW_F);
     input.attempt = 3;
     lone_deliver(&lone, &input);
     lone_batch_done(&lone, WEFT_FAILED);
@@ -203,8 +202,7 @@ static void a_failure_that_no_job_waits_for_is_not_told(void **state)
     lone_open(&lone, &(struct lone_options){.policy = &batching});
     struct message inputs[3];
     for (uint32_t i = 0; i < 3; i++) {
-        inputs[i] = lone_message(
-            &lone, MESSAGE_INPUT, (struct job_id){.node = 1, .number = i + 1}, FLOW_F, 0);
+        inputs[i] = lone_task(&lone, i + 1, FLOW_F);
         lone_deliver(&lone, &inputs[i]);
     }
     lone_batch_done(&lone, WEFT_OK);

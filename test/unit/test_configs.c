@@ -15,19 +15,12 @@ static void point(uint32_t items, uint32_t cpu, uint32_t gpu, int64_t run_ns)
 
 static int setup(void **state)
 {
-    (void)state;
+    *state = &cluster;
     cluster_init(&cluster, /* node_count */ 2, /* worker_count */ 1); /* 4 units, 8 of CPU. */
     cluster.fleet->workers[0].memory_bytes = 1000;
     cluster.fleet->workers[1].memory_bytes = 1000;
     (void)cluster_task(&cluster, 0);
     cluster_seal(&cluster);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    cluster_deinit(&cluster);
     return 0;
 }
 
@@ -188,16 +181,14 @@ static void lengths_count_the_configs_that_all_tasks_have(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(cost_is_price_times_time_over_items, setup, teardown),
-        cmocka_unit_test_setup_teardown(interference_and_handoffs_are_planned_for, setup, teardown),
-        cmocka_unit_test_setup_teardown(prices_are_those_of_the_fleet, setup, teardown),
-        cmocka_unit_test_setup_teardown(choices_come_by_time, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_no_worker_can_hold_is_left_out, setup, teardown),
-        cmocka_unit_test_setup_teardown(
-            only_shares_that_the_device_can_be_divided_into_count, setup, teardown),
-        cmocka_unit_test_setup_teardown(rules_leave_whole_devices_or_single_items, setup, teardown),
-        cmocka_unit_test_setup_teardown(
-            lengths_count_the_configs_that_all_tasks_have, setup, teardown),
+        CLUSTER_CASE(cost_is_price_times_time_over_items),
+        CLUSTER_CASE(interference_and_handoffs_are_planned_for),
+        CLUSTER_CASE(prices_are_those_of_the_fleet),
+        CLUSTER_CASE(choices_come_by_time),
+        CLUSTER_CASE(what_no_worker_can_hold_is_left_out),
+        CLUSTER_CASE(only_shares_that_the_device_can_be_divided_into_count),
+        CLUSTER_CASE(rules_leave_whole_devices_or_single_items),
+        CLUSTER_CASE(lengths_count_the_configs_that_all_tasks_have),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,7 +14,7 @@ static struct cluster cluster;
  */
 static int setup(void **state)
 {
-    (void)state;
+    *state = &cluster;
     home_init(&cluster, /* node_count */ 4, /* model_count */ 3);
     for (uint32_t model = 0; model < 3; model++) {
         home_point(&cluster, model, 1, 1, 1, 100);
@@ -31,13 +31,6 @@ static int setup(void **state)
     }
     cluster.graph->slo_ns = 300 * MS;
     cluster_seal(&cluster);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    cluster_deinit(&cluster);
     return 0;
 }
 
@@ -299,23 +292,23 @@ static void what_has_travelled_does_not_travel_again(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-        CASE(with_time_to_spare_the_cheapest_config_runs),
-        CASE(what_is_lost_is_made_up_for),
-        CASE(batches_are_no_larger_than_the_queue),
-        CASE(data_comes_before_warm_models_before_packing),
-        CASE(a_local_start_is_weighed_against_a_load),
-        CASE(what_a_transfer_makes_late_comes_after_what_it_does_not),
-        CASE(what_fits_nowhere_waits_and_then_runs_small),
-        CASE(the_deadline_counts_when_a_budget_is_spent),
-        CASE(a_lost_batch_does_not_take_longer_than_its_share),
-        CASE(jobs_without_a_deadline_run_as_cheap_as_can_be),
-        CASE(a_queue_waits_for_more_while_that_is_in_time),
-        CASE(a_silence_makes_a_queue_wait_for_longer),
-        CASE(the_earliest_due_comes_first_and_the_lost_last),
-        CASE(models_are_loaded_where_arrivals_will_need_them),
-        CASE(on_its_own_queue_a_worker_gets_configs_alone),
-        CASE(what_has_travelled_does_not_travel_again),
+        CLUSTER_CASE(name),
+        CLUSTER_CASE(with_time_to_spare_the_cheapest_config_runs),
+        CLUSTER_CASE(what_is_lost_is_made_up_for),
+        CLUSTER_CASE(batches_are_no_larger_than_the_queue),
+        CLUSTER_CASE(data_comes_before_warm_models_before_packing),
+        CLUSTER_CASE(a_local_start_is_weighed_against_a_load),
+        CLUSTER_CASE(what_a_transfer_makes_late_comes_after_what_it_does_not),
+        CLUSTER_CASE(what_fits_nowhere_waits_and_then_runs_small),
+        CLUSTER_CASE(the_deadline_counts_when_a_budget_is_spent),
+        CLUSTER_CASE(a_lost_batch_does_not_take_longer_than_its_share),
+        CLUSTER_CASE(jobs_without_a_deadline_run_as_cheap_as_can_be),
+        CLUSTER_CASE(a_queue_waits_for_more_while_that_is_in_time),
+        CLUSTER_CASE(a_silence_makes_a_queue_wait_for_longer),
+        CLUSTER_CASE(the_earliest_due_comes_first_and_the_lost_last),
+        CLUSTER_CASE(models_are_loaded_where_arrivals_will_need_them),
+        CLUSTER_CASE(on_its_own_queue_a_worker_gets_configs_alone),
+        CLUSTER_CASE(what_has_travelled_does_not_travel_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,7 +6,7 @@ static struct cluster cluster;
 /* Single items: 10 a second on one unit, 16 on two, 25 on four, 30 on seven. */
 static int setup(void **state)
 {
-    (void)state;
+    *state = &cluster;
     home_init(&cluster, /* node_count */ 4, /* model_count */ 1);
     home_point(&cluster, 0, 1, 1, 1, 100);
     home_point(&cluster, 0, 1, 1, 2, 62);
@@ -16,13 +16,6 @@ static int setup(void **state)
     cluster.graph->slo_ns = 90 * MS; /* One unit does not keep it. */
     cluster_seal(&cluster);
     cluster_seat(&cluster, "fast-gshare:margin=0:headroom=0");
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    cluster_deinit(&cluster);
     return 0;
 }
 
@@ -111,11 +104,10 @@ static void what_is_too_much_goes_the_least_dense_first(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-        CASE(the_densest_pods_and_one_for_the_rest),
-        CASE(the_rest_gets_the_pod_that_exceeds_it_least),
-        CASE(pods_are_packed_onto_as_few_devices_as_hold_them),
-        CASE(what_is_too_much_goes_the_least_dense_first),
+        CLUSTER_CASE(the_densest_pods_and_one_for_the_rest),
+        CLUSTER_CASE(the_rest_gets_the_pod_that_exceeds_it_least),
+        CLUSTER_CASE(pods_are_packed_onto_as_few_devices_as_hold_them),
+        CLUSTER_CASE(what_is_too_much_goes_the_least_dense_first),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

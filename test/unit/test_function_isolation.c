@@ -23,12 +23,12 @@
 
 #include "base/attributes.h"
 #include "base/error.h"
+#include "base/units.h"
 #include "function/sandbox.h"
 
 #define BAD WEFT_TEST_FUNCTIONS "/functions_bad.so"
 
-#define NS_PER_MS INT64_C(1000000)
-#define MIB       (UINT64_C(1) << 20)
+#define MIB (UINT64_C(1) << 20)
 
 static struct function_slot slot;
 

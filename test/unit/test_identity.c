@@ -274,15 +274,23 @@ static void expect_to_wait(struct lone *lone, const struct message *message)
     assert_memory_equal(&after, &before, offsetof(struct node_counts, draining));
 }
 
+/* Node 2 says that its worker could not run @task, which would end the job. */
+static struct message crashed(
+    struct lone *lone, struct job_id job, enum lone_workflow workflow, uint32_t task)
+{
+    struct message failed = lone_message(lone, MESSAGE_FAILED, job, workflow, task);
+    failed.reason = REASON_CRASHED;
+    failed.from = 2;
+    failed.worker = 2;
+    return failed;
+}
+
 static void only_who_works_for_a_job_says_what_became_of_it(void **state)
 {
     (void)state;
     struct lone lone;
     const struct job_id job = lone_open_placed(&lone, FLOW_CHAIN, /* worker */ 1);
-    struct message said = lone_message(&lone, MESSAGE_FAILED, job, FLOW_CHAIN, 0);
-    said.reason = REASON_CRASHED; /* It would end the job. */
-    said.from = 2;
-    said.worker = 2;
+    struct message said = crashed(&lone, job, FLOW_CHAIN, 0);
     expect_to_wait(&lone, &said);
     said.worker = 1; /* Nor by naming a worker of another node. */
     expect_a_lie(&lone, &said);
@@ -308,10 +316,7 @@ static void who_has_got_a_task_says_what_became_of_it(void **state)
     said.from = 2;
     lone_deliver(&lone, &said);
     assert_int_equal(lone_records(&lone, RECORD_IGNORED), 0);
-    said = lone_message(&lone, MESSAGE_FAILED, job, FLOW_CHAIN, 0);
-    said.reason = REASON_CRASHED;
-    said.from = 2;
-    said.worker = 2;
+    said = crashed(&lone, job, FLOW_CHAIN, 0);
     lone_deliver(&lone, &said);
     assert_int_equal(lone.answers, 1);
     lone_close(&lone);
@@ -322,10 +327,7 @@ static void news_from_who_got_a_task_counts_when_the_owner_knows_of_it(void **st
     (void)state;
     struct lone lone;
     const struct job_id job = lone_open_placed(&lone, FLOW_DIAMOND, /* worker */ 1);
-    struct message failed = lone_message(&lone, MESSAGE_FAILED, job, FLOW_DIAMOND, 3);
-    failed.reason = REASON_CRASHED; /* It ends the job. */
-    failed.from = 2;
-    failed.worker = 2;
+    const struct message failed = crashed(&lone, job, FLOW_DIAMOND, 3);
     lone_deliver(&lone, &failed);
     assert_int_equal(lone.answers, 0);
     assert_int_equal(lone.effects.record_count, 0);
@@ -344,10 +346,7 @@ static void news_of_a_move_explains_older_news(void **state)
     (void)state;
     struct lone lone;
     const struct job_id job = lone_open_placed(&lone, FLOW_DIAMOND, /* worker */ 0);
-    struct message failed = lone_message(&lone, MESSAGE_FAILED, job, FLOW_DIAMOND, 3);
-    failed.reason = REASON_CRASHED;
-    failed.from = 2;
-    failed.worker = 2;
+    const struct message failed = crashed(&lone, job, FLOW_DIAMOND, 3);
     lone_deliver(&lone, &failed);
     struct message moved = lone_moved(&lone, job, FLOW_DIAMOND, 3, /* from */ 1, 2);
     lone_deliver(&lone, &moved);

@@ -487,8 +487,7 @@ static void a_job_of_any_age_can_be_passed_on(void **state)
     lone_plan(0, 2, 2, 2);
     static const int64_t limits[] = {INT64_MAX, INT64_MAX / 2 - 1, INT64_MIN / 2 + 1};
     for (uint32_t i = 0; i < 3; i++) {
-        struct message input = lone_message(
-            &lone, MESSAGE_INPUT, (struct job_id){.node = 1, .number = i + 1}, FLOW_CHAIN, 0);
+        struct message input = lone_task(&lone, i + 1, FLOW_CHAIN);
         input.work.age_ns = limits[i];
         input.work.left_ns = limits[i];
         lone_deliver(&lone, &input);
@@ -655,18 +654,15 @@ static uint32_t ask_worker_1(const struct policy_input *input, uint32_t worker)
 
 static const struct policy stealing = {.name = "stealing", .steal = ask_worker_1};
 
+/* Worker 2, of node 2, asks for a task of the worker here. */
+static const struct message steal = {.kind = MESSAGE_STEAL, .from = 2, .worker = 2, .victim = 0};
+
 static void a_thief_gets_the_last_task_and_its_inputs(void **state)
 {
     (void)state;
     struct lone lone;
     lone_open(&lone, &(struct lone_options){0});
-    struct message inputs[3];
-    for (uint32_t i = 0; i < 3; i++) {
-        inputs[i] = lone_message(
-            &lone, MESSAGE_INPUT, (struct job_id){.node = 1, .number = i + 1}, FLOW_F, 0);
-        lone_deliver(&lone, &inputs[i]);
-    }
-    struct message steal = {.kind = MESSAGE_STEAL, .from = 2, .worker = 2, .victim = 0};
+    lone_deliver_tasks(&lone, 3, FLOW_F);
     lone_deliver(&lone, &steal);
     assert_int_equal(lone_sent(&lone, 2, MESSAGE_INPUT)->job.number, 3);
     assert_int_equal(lone_sent(&lone, 1, MESSAGE_MOVED)->worker, 2);
@@ -684,12 +680,7 @@ static void a_thief_gets_nothing_that_it_cannot_run(void **state)
     struct lone lone;
     lone_open(&lone, &(struct lone_options){0});
     lone.fleet->workers[2].device = 1; /* Nothing was measured there. */
-    for (uint32_t i = 0; i < 2; i++) {
-        const struct message input = lone_message(
-            &lone, MESSAGE_INPUT, (struct job_id){.node = 1, .number = i + 1}, FLOW_F, 0);
-        lone_deliver(&lone, &input);
-    }
-    const struct message steal = {.kind = MESSAGE_STEAL, .from = 2, .worker = 2, .victim = 0};
+    lone_deliver_tasks(&lone, 2, FLOW_F);
     lone_deliver(&lone, &steal);
     assert_int_equal(lone_sent_count(&lone, 2, MESSAGE_INPUT), 0);
     assert_int_equal(lone_sent_count(&lone, 2, MESSAGE_NOTHING), 1);
@@ -698,22 +689,23 @@ static void a_thief_gets_nothing_that_it_cannot_run(void **state)
     lone_close(&lone);
 }
 
-/* Queue one task of @workflow behind another that runs, and let worker 2 ask for it. */
-static void ask_behind_another(struct lone *lone, enum lone_workflow workflow)
+/* Worker 2 is idle and has model A, by its row. */
+static void let_thief_hold_a(struct lone *lone)
 {
-    const struct message steal = {.kind = MESSAGE_STEAL, .from = 2, .worker = 2, .victim = 0};
-    const enum lone_workflow workflows[2] = {FLOW_F, workflow};
-    lone_open(lone, &(struct lone_options){0});
-    for (uint32_t i = 0; i < 2; i++) {
-        const struct message input = lone_message(
-            lone, MESSAGE_INPUT, (struct job_id){.node = 1, .number = i + 1}, workflows[i], 0);
-        lone_deliver(lone, &input);
-    }
     struct row row = foreign_row(2, 1, 0);
     row.parts = ROW_BOTH;
     row.cache.sequence = 1;
     model_set_add(&row.cache.resident, MODEL_A);
     receive_row(lone, &row);
+}
+
+/* Queue one task of @workflow behind another that runs, and let worker 2 ask for it. */
+static void ask_behind_another(struct lone *lone, enum lone_workflow workflow)
+{
+    lone_open(lone, &(struct lone_options){0});
+    lone_deliver_task(lone, 1, FLOW_F);
+    lone_deliver_task(lone, 2, workflow);
+    let_thief_hold_a(lone);
     lone_deliver(lone, &steal);
 }
 
@@ -740,15 +732,10 @@ static void a_thief_gets_nothing_that_would_end_later_there(void **state)
     assert_int_equal(lone_sent_count(&lone, 2, MESSAGE_INPUT), 1);
     lone_close(&lone);
     lone_open(&lone, &(struct lone_options){0});
-    for (uint32_t i = 0; i < 2; i++) {
-        const struct message input = lone_message(
-            &lone, MESSAGE_INPUT, (struct job_id){.node = 1, .number = i + 1}, FLOW_F, 0);
-        lone_deliver(&lone, &input);
-    }
+    lone_deliver_tasks(&lone, 2, FLOW_F);
     struct row row = foreign_row(2, 1, 0);
     row.load.accepting = ROW_ACCEPTING + 3 * ROW_SLOWNESS_PARTS;
     receive_row(&lone, &row);
-    const struct message steal = {.kind = MESSAGE_STEAL, .from = 2, .worker = 2, .victim = 0};
     lone_deliver(&lone, &steal);
     assert_int_equal(lone_sent_count(&lone, 2, MESSAGE_NOTHING), 1);
     lone_close(&lone);
@@ -771,12 +758,7 @@ static void a_thief_gets_nothing_that_an_idle_worker_does_not_want_to_run_yet(vo
     for (uint32_t i = 0; i < 2; i++) {
         struct lone lone;
         lone_open(&lone, &(struct lone_options){.policy = i == 0 ? &gathering : &prompt});
-        for (uint32_t k = 0; k < 2; k++) {
-            const struct message input = lone_message(
-                &lone, MESSAGE_INPUT, (struct job_id){.node = 1, .number = k + 1}, FLOW_F, 0);
-            lone_deliver(&lone, &input);
-        }
-        const struct message steal = {.kind = MESSAGE_STEAL, .from = 2, .worker = 2, .victim = 0};
+        lone_deliver_tasks(&lone, 2, FLOW_F);
         lone_deliver(&lone, &steal);
         assert_int_equal(lone_sent_count(&lone, 2, MESSAGE_NOTHING), i == 0 ? 1 : 0);
         assert_int_equal(lone_sent_count(&lone, 2, MESSAGE_INPUT), i); /* Behind one that runs. */
@@ -796,12 +778,7 @@ static void an_idle_worker_that_gives_its_task_away_asks_for_none_at_once(void *
     const struct message input = lone_message(&lone, MESSAGE_INPUT, foreign, FLOW_A, 0);
     lone_deliver(&lone, &input);
     assert_true(lone_is_asked(&lone, EFFECT_LOAD)); /* It waits for its model. */
-    struct row row = foreign_row(2, 1, 0);
-    row.parts = ROW_BOTH;
-    row.cache.sequence = 1;
-    model_set_add(&row.cache.resident, MODEL_A);
-    receive_row(&lone, &row);
-    const struct message steal = {.kind = MESSAGE_STEAL, .from = 2, .worker = 2, .victim = 0};
+    let_thief_hold_a(&lone);
     lone_deliver(&lone, &steal);
     assert_int_equal(lone_sent_count(&lone, 2, MESSAGE_INPUT), 1);
     assert_int_equal(lone_sent_count(&lone, 1, MESSAGE_STEAL), 0);
@@ -842,18 +819,14 @@ static void a_worker_shows_how_much_slower_than_expected_it_is(void **state)
     lone.profile->models[MODEL_F].curves[0].points[0].run_ns = MS(1) / 4;
     int64_t before = ROW_ACCEPTING;
     for (uint32_t i = 0; i < 8; i++) {
-        const struct message input = lone_message(
-            &lone, MESSAGE_INPUT, (struct job_id){.node = 1, .number = i + 1}, FLOW_F, 0);
-        lone_deliver(&lone, &input);
+        lone_deliver_task(&lone, i + 1, FLOW_F);
         lone_batch_done(&lone, WEFT_OK); /* Takes 1 ms. */
         assert_true(load->accepting > before);
         assert_true(load->accepting <= ROW_ACCEPTING + 3 * ROW_SLOWNESS_PARTS);
         before = load->accepting;
     }
     lone.profile->models[MODEL_F].curves[0].points[0].run_ns = MS(1);
-    const struct message input =
-        lone_message(&lone, MESSAGE_INPUT, (struct job_id){.node = 1, .number = 9}, FLOW_F, 0);
-    lone_deliver(&lone, &input);
+    lone_deliver_task(&lone, 9, FLOW_F);
     assert_true(load->run_ns > MS(1)); /* As long as it will really take. */
     lone_batch_done(&lone, WEFT_OK);
     assert_true(load->accepting < before);
@@ -865,20 +838,17 @@ static void a_thief_that_names_a_worker_of_another_node_gets_nothing(void **stat
     (void)state;
     struct lone lone;
     lone_open(&lone, &(struct lone_options){0});
-    for (uint32_t i = 0; i < 2; i++) {
-        const struct message input = lone_message(
-            &lone, MESSAGE_INPUT, (struct job_id){.node = 1, .number = i + 1}, FLOW_F, 0);
-        lone_deliver(&lone, &input);
-    }
-    struct message steal = {.kind = MESSAGE_STEAL, .from = 2, .worker = 0, .victim = 0};
-    expect_ignored(&lone, &steal); /* Ours, */
-    steal.worker = 1;
-    expect_ignored(&lone, &steal); /* a third node's, */
-    steal.worker = LONE_NODES;
-    expect_ignored(&lone, &steal); /* no worker's; */
-    steal.worker = 2;
-    steal.victim = 1;
-    expect_ignored(&lone, &steal); /* or it asks for what is not ours. */
+    lone_deliver_tasks(&lone, 2, FLOW_F);
+    struct message bad = steal;
+    bad.worker = 0;
+    expect_ignored(&lone, &bad); /* Ours, */
+    bad.worker = 1;
+    expect_ignored(&lone, &bad); /* a third node's, */
+    bad.worker = LONE_NODES;
+    expect_ignored(&lone, &bad); /* no worker's; */
+    bad = steal;
+    bad.victim = 1;
+    expect_ignored(&lone, &bad); /* or it asks for what is not ours. */
     assert_int_equal(node_counts(lone.node).queued, 1);
     lone_settle(&lone);
     assert_true(lone_is_empty(&lone));

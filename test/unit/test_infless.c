@@ -13,7 +13,7 @@ static struct cluster cluster;
  */
 static int setup(void **state)
 {
-    (void)state;
+    *state = &cluster;
     home_init(&cluster, /* node_count */ 4, /* model_count */ 1);
     home_point(&cluster, 0, 1, 1, 1, 100);
     home_point(&cluster, 0, 1, 2, 7, 30);
@@ -24,13 +24,6 @@ static int setup(void **state)
     cluster.graph->slo_ns = 200 * MS;
     cluster_seal(&cluster);
     cluster_seat(&cluster, "infless:margin=0:headroom=0:original");
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    cluster_deinit(&cluster);
     return 0;
 }
 
@@ -155,14 +148,13 @@ static void idle_instances_go(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-        CASE(a_slow_queue_gets_single_items),
-        CASE(a_fast_queue_gets_the_largest_batch_that_fills_in_time),
-        CASE(options_take_half_of_the_slo_and_the_most_per_leftover),
-        CASE(by_default_the_most_for_what_is_taken),
-        CASE(instances_run_one_batch_at_a_time),
-        CASE(an_answer_that_fitted_nowhere_leaves_the_instance_idle),
-        CASE(idle_instances_go),
+        CLUSTER_CASE(a_slow_queue_gets_single_items),
+        CLUSTER_CASE(a_fast_queue_gets_the_largest_batch_that_fills_in_time),
+        CLUSTER_CASE(options_take_half_of_the_slo_and_the_most_per_leftover),
+        CLUSTER_CASE(by_default_the_most_for_what_is_taken),
+        CLUSTER_CASE(instances_run_one_batch_at_a_time),
+        CLUSTER_CASE(an_answer_that_fitted_nowhere_leaves_the_instance_idle),
+        CLUSTER_CASE(idle_instances_go),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

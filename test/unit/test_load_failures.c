@@ -124,9 +124,7 @@ static void the_back_off_stops_growing(void **state)
     const int64_t longest_ns = LOAD_RETRY_FIRST_NS << LOAD_RETRIES_SHIFT_MAX;
     lone_open(&lone, &(struct lone_options){0});
     for (uint32_t i = 0; i < LOAD_RETRIES_SHIFT_MAX + 4; i++) {
-        const struct message input = lone_message(
-            &lone, MESSAGE_INPUT, (struct job_id){.node = 1, .number = i + 1}, FLOW_A, 0);
-        lone_deliver(&lone, &input);
+        lone_deliver_task(&lone, i + 1, FLOW_A);
         if (!lone_is_asked(&lone, EFFECT_LOAD)) {
             assert_true(lone_timer(&lone, TIMER_DISPATCH));
         }
@@ -140,11 +138,7 @@ static void the_back_off_stops_growing(void **state)
 /* @count tasks of other owners wait for A. */
 static void queue_many(struct lone *lone, uint32_t count)
 {
-    for (uint32_t i = 0; i < count; i++) {
-        const struct message input = lone_message(
-            lone, MESSAGE_INPUT, (struct job_id){.node = 1, .number = i + 1}, FLOW_A, 0);
-        lone_deliver(lone, &input);
-    }
+    lone_deliver_tasks(lone, count, FLOW_A);
     assert_int_equal(node_counts(lone->node).queued, count);
 }
 
@@ -376,9 +370,7 @@ static void an_input_for_a_withdrawn_model_is_sent_back_as_a_failure(void **stat
     struct lone lone;
     lone_open(&lone, &(struct lone_options){0});
     lone_repository(&lone, MODEL_A, /* available */ false);
-    const struct message input =
-        lone_message(&lone, MESSAGE_INPUT, (struct job_id){.node = 1, .number = 1}, FLOW_A, 0);
-    lone_deliver(&lone, &input);
+    lone_deliver_task(&lone, 1, FLOW_A);
     assert_int_equal(lone_sent(&lone, 1, MESSAGE_FAILED)->reason, REASON_UNAVAILABLE);
     assert_true(lone_is_empty(&lone));
     lone_close(&lone);
@@ -436,8 +428,7 @@ static void a_task_with_too_many_items_does_not_fit(void **state)
     (void)state;
     struct lone lone;
     lone_open(&lone, &(struct lone_options){0});
-    struct message input =
-        lone_message(&lone, MESSAGE_INPUT, (struct job_id){.node = 1, .number = 1}, FLOW_WORK, 0);
+    struct message input = lone_task(&lone, 1, FLOW_WORK);
     input.work.items = 4; /* 60 MB and 160 MB of workspace. */
     lone_deliver(&lone, &input);
     assert_int_equal(lone_sent(&lone, 1, MESSAGE_FAILED)->reason, REASON_TOO_LARGE);
@@ -454,8 +445,7 @@ static void a_workspace_counts_while_its_batch_runs_and_evicts(void **state)
     (void)lone_request(&lone, FLOW_B);
     lone_settle(&lone);
     assert_int_equal(memory_used(&lone), MB(80));
-    struct message input =
-        lone_message(&lone, MESSAGE_INPUT, (struct job_id){.node = 1, .number = 1}, FLOW_WORK, 0);
+    struct message input = lone_task(&lone, 1, FLOW_WORK);
     input.work.items = 3;
     lone_deliver(&lone, &input);
     lone_load_done(&lone, WEFT_OK); /* 140 MB, and 120 MB of workspace: both must go. */
@@ -492,8 +482,7 @@ static void a_later_queue_does_not_evict_what_an_earlier_one_needs(void **state)
     lone_open(&lone, &(struct lone_options){.policy = &pairing});
     (void)lone_request(&lone, FLOW_A);
     lone_load_done(&lone, WEFT_OK);
-    struct message input =
-        lone_message(&lone, MESSAGE_INPUT, (struct job_id){.node = 1, .number = 1}, FLOW_WORK, 0);
+    struct message input = lone_task(&lone, 1, FLOW_WORK);
     input.work.items = 3; /* 60 MB and 120 MB: not beside A. */
     lone_deliver(&lone, &input);
     lone_load_done(&lone, WEFT_OK);

@@ -581,8 +581,7 @@ static void who_gets_an_input_of_an_old_job_says_so(void **state)
     struct lone lone;
     lone_open(&lone, &(struct lone_options){0});
     for (uint32_t i = 0; i < 2; i++) {
-        struct message input = lone_message(
-            &lone, MESSAGE_INPUT, (struct job_id){.node = 1, .number = i + 1}, FLOW_F, 0);
+        struct message input = lone_task(&lone, i + 1, FLOW_F);
         input.work.age_ns = i == 0 ? AUDIT_NS - 1 : AUDIT_NS;
         lone_deliver(&lone, &input);
         assert_int_equal(lone_sent_count(&lone, 1, MESSAGE_ALIVE), i);

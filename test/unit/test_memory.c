@@ -96,6 +96,26 @@ static void lines_start_on_a_cache_line_and_have_room_for_all(ATTR_UNUSED void *
     }
 }
 
+static void aligned_memory_says_which_block_it_lies_in(ATTR_UNUSED void **state)
+{
+    for (size_t alignment = 1; alignment <= 4096; alignment *= 4) {
+        void *blocks[64];
+        for (size_t i = 0; i < 64; i++) {
+            uint8_t *bytes = memory_aligned(i, alignment, &blocks[i]);
+            assert_non_null(bytes);
+            assert_int_equal((uintptr_t)bytes % alignment, 0);
+            memset(bytes, 0xff, i); /* The address sanitizer knows where it ends. */
+        }
+        for (size_t i = 0; i < 64; i++) {
+            free(blocks[i]);
+        }
+    }
+    void *block = &block;
+    failures = 1;
+    assert_null(memory_aligned(1, CACHE_LINE_BYTES, &block));
+    assert_null(block);
+}
+
 /* Small blocks and such as the system maps, which it moves without a copy. */
 static void more_lines_keep_what_there_was(ATTR_UNUSED void **state)
 {
@@ -205,6 +225,7 @@ int main(void)
         cmocka_unit_test(zeroed_memory_is_zero_throughout),
         cmocka_unit_test(more_zeroed_memory_keeps_what_was_used),
         cmocka_unit_test(lines_start_on_a_cache_line_and_have_room_for_all),
+        cmocka_unit_test(aligned_memory_says_which_block_it_lies_in),
         cmocka_unit_test(more_lines_keep_what_there_was),
         cmocka_unit_test(a_reserve_is_used_once_and_filled_again),
         cmocka_unit_test(what_can_be_refused_leaves_the_reserve),

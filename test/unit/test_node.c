@@ -275,9 +275,7 @@ static void a_policy_that_rests_ticks_when_dispatch_was_asked(void **state)
     assert_true(node_counts(lone.node).resting);
     assert_false(lone_timer(&lone, TIMER_TICK));
     lone.now_ns = MS(1234);
-    const struct message input =
-        lone_message(&lone, MESSAGE_INPUT, (struct job_id){.node = 1, .number = 1}, FLOW_F, 0);
-    lone_deliver(&lone, &input);
+    lone_deliver_task(&lone, 1, FLOW_F);
     assert_false(node_counts(lone.node).resting);
     assert_true(lone_timer(&lone, TIMER_TICK));
     assert_int_equal(lone.now_ns, MS(1300)); /* As if it had never rested. */
@@ -298,14 +296,6 @@ static void drain(struct lone *lone)
 {
     struct event event = {.kind = EVENT_DRAIN};
     lone_step(lone, &event);
-}
-
-/* A task of another owner, which waits here. */
-static void deliver_task(struct lone *lone, uint64_t number, uint32_t workflow)
-{
-    const struct job_id job = {.node = 1, .number = number};
-    const struct message input = lone_message(lone, MESSAGE_INPUT, job, workflow, 0);
-    lone_deliver(lone, &input);
 }
 
 static void a_draining_node_refuses_finishes_and_says_so_once(void **state)
@@ -340,7 +330,7 @@ static void a_draining_node_hands_on_what_waits_for_others_and_ends_what_runs(vo
     struct lone lone;
     lone_open(&lone, &(struct lone_options){0});
     for (uint64_t i = 1; i <= WAITING + 1; i++) {
-        deliver_task(&lone, i, FLOW_F);
+        lone_deliver_task(&lone, i, FLOW_F);
     }
     assert_int_equal(node_counts(lone.node).queued, WAITING);
     drain(&lone);
@@ -355,7 +345,7 @@ static void a_draining_node_hands_on_what_waits_for_others_and_ends_what_runs(vo
     assert_int_equal(handed_on, WAITING);
     assert_int_equal(node_counts(lone.node).running, 1);
     assert_false(node_is_free(lone.node));
-    deliver_task(&lone, WAITING + 2, FLOW_F); /* Its sender had not heard. */
+    lone_deliver_task(&lone, WAITING + 2, FLOW_F); /* Its sender had not heard. */
     assert_int_equal(lone_records(&lone, RECORD_SENT), 1);
     lone_batch_done(&lone, WEFT_OK);
     assert_int_equal(lone_sent_count(&lone, 1, MESSAGE_INPUT), 1); /* The answer. */
@@ -389,8 +379,8 @@ static void what_can_run_nowhere_else_is_not_handed_on(void **state)
     (void)state;
     struct lone lone;
     lone_open(&lone, &(struct lone_options){0});
-    deliver_task(&lone, 1, FLOW_F);
-    deliver_task(&lone, 2, FLOW_F);
+    lone_deliver_task(&lone, 1, FLOW_F);
+    lone_deliver_task(&lone, 2, FLOW_F);
     struct event broken = {.kind = EVENT_PEER_HINT};
     broken.peer.hint = PEER_BROKEN;
     for (broken.peer.node = 1; broken.peer.node < 3; broken.peer.node++) {
@@ -408,8 +398,8 @@ static void where_joins_may_meet_a_task_stays(void **state)
     (void)state;
     struct lone lone;
     lone_open(&lone, &(struct lone_options){0});
-    deliver_task(&lone, 1, FLOW_F);
-    deliver_task(&lone, 2, FLOW_DIAMOND); /* The first of it has two successors. */
+    lone_deliver_task(&lone, 1, FLOW_F);
+    lone_deliver_task(&lone, 2, FLOW_DIAMOND); /* The first of it has two successors. */
     drain(&lone);
     assert_int_equal(lone_records(&lone, RECORD_SENT), 0);
     assert_int_equal(node_counts(lone.node).queued, 1);
@@ -572,8 +562,7 @@ static void a_zero_of_items_counts_as_one_task_all_the_same(void **state)
     (void)state;
     struct lone lone;
     lone_open(&lone, &(struct lone_options){0});
-    struct message input =
-        lone_message(&lone, MESSAGE_INPUT, (struct job_id){.node = 1, .number = 1}, FLOW_WORK, 0);
+    struct message input = lone_task(&lone, 1, FLOW_WORK);
     input.work.items = 0; /* Its producer found nothing. */
     lone_deliver(&lone, &input);
     lone_settle(&lone);

@@ -12,7 +12,7 @@ enum { TASKS = 2 };
 
 static int setup(void **state)
 {
-    (void)state;
+    *state = &cluster;
     home_init(&cluster, /* node_count */ 4, /* model_count */ TASKS);
     for (uint32_t model = 0; model < TASKS; model++) {
         for (uint32_t batch = 1; batch <= 4; batch *= 2) {
@@ -31,13 +31,6 @@ static int setup(void **state)
     cluster_edge(&cluster, 0, 1, 0);
     cluster.graph->slo_ns = 170 * MS;
     cluster_seal(&cluster);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    cluster_deinit(&cluster);
     return 0;
 }
 
@@ -175,13 +168,12 @@ static void the_next_model_is_loaded_in_time(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-        CASE(a_grid_has_every_step),
-        CASE(sizes_are_the_cheapest_that_keep_the_percentile),
-        CASE(with_little_work_the_nearest_to_the_target_is_kept),
-        CASE(every_job_runs_as_planned_whatever_happened),
-        CASE(what_a_plan_misses_runs_with_what_there_is),
-        CASE(the_next_model_is_loaded_in_time),
+        CLUSTER_CASE(a_grid_has_every_step),
+        CLUSTER_CASE(sizes_are_the_cheapest_that_keep_the_percentile),
+        CLUSTER_CASE(with_little_work_the_nearest_to_the_target_is_kept),
+        CLUSTER_CASE(every_job_runs_as_planned_whatever_happened),
+        CLUSTER_CASE(what_a_plan_misses_runs_with_what_there_is),
+        CLUSTER_CASE(the_next_model_is_loaded_in_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -286,8 +286,7 @@ static void a_tensor_for_two_receivers_is_released_after_both(void **state)
     struct lone lone;
     lone_open(&lone, &(struct lone_options){0});
     lone_plan(0, 1, 2, 1);
-    const struct message input = lone_message(
-        &lone, MESSAGE_INPUT, (struct job_id){.node = 1, .number = 1}, FLOW_DIAMOND, 0);
+    const struct message input = lone_task(&lone, 1, FLOW_DIAMOND);
     lone_hint(&lone, 2, PEER_BLOCKED);
     lone_deliver(&lone, &input);
     lone_batch_done(&lone, WEFT_OK);

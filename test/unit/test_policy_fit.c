@@ -28,22 +28,15 @@ static void open(uint32_t node_count)
 
 static int setup(void **state)
 {
-    (void)state;
+    *state = &cluster;
     open(/* node_count */ 2);
     return 0;
 }
 
 static int setup_four(void **state)
 {
-    (void)state;
+    *state = &cluster;
     open(/* node_count */ 4);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    cluster_deinit(&cluster);
     return 0;
 }
 
@@ -200,17 +193,15 @@ static void each_home_looks_from_itself_on(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(units_that_are_no_instance_do_not_fit, setup, teardown),
+        CLUSTER_CASE(units_that_are_no_instance_do_not_fit),
+        CLUSTER_CASE(a_share_that_no_instance_has_is_not_offered),
+        CLUSTER_CASE(a_policy_offers_what_the_layout_allows),
+        CLUSTER_CASE(a_smaller_device_of_the_kind_gets_what_it_can_hold),
+        CLUSTER_CASE(several_configs_are_placed_at_once),
         cmocka_unit_test_setup_teardown(
-            a_share_that_no_instance_has_is_not_offered, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_policy_offers_what_the_layout_allows, setup, teardown),
-        cmocka_unit_test_setup_teardown(
-            a_smaller_device_of_the_kind_gets_what_it_can_hold, setup, teardown),
-        cmocka_unit_test_setup_teardown(several_configs_are_placed_at_once, setup, teardown),
-        cmocka_unit_test_setup_teardown(each_home_looks_from_itself_on, setup_four, teardown),
-        cmocka_unit_test_setup_teardown(memory_is_that_of_the_worker, setup, teardown),
-        cmocka_unit_test_setup_teardown(
-            a_choice_is_one_that_a_single_worker_can_hold, setup, teardown),
+            each_home_looks_from_itself_on, setup_four, cluster_teardown),
+        CLUSTER_CASE(memory_is_that_of_the_worker),
+        CLUSTER_CASE(a_choice_is_one_that_a_single_worker_can_hold),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -42,11 +42,7 @@ static void a_full_node_still_works_for_others(void **state)
     struct lone lone;
     lone_open(&lone, &(struct lone_options){.jobs_max = 1});
     (void)lone_request(&lone, FLOW_F);
-    for (uint32_t i = 0; i < 100; i++) {
-        const struct message input = lone_message(
-            &lone, MESSAGE_INPUT, (struct job_id){.node = 1, .number = i + 1}, FLOW_F, 0);
-        lone_deliver(&lone, &input);
-    }
+    lone_deliver_tasks(&lone, 100, FLOW_F);
     assert_int_equal(node_counts(lone.node).visits, 101);
     lone_settle(&lone);
     assert_true(lone_is_empty(&lone));
@@ -208,11 +204,7 @@ static void a_node_may_end_while_half_a_batch_is_cancelled(void **state)
     struct lone lone;
     lone_open(&lone, &(struct lone_options){.policy = &batching});
     lone_plan(0, 1, 1, 1);
-    for (uint32_t i = 0; i < 4; i++) {
-        const struct message input = lone_message(
-            &lone, MESSAGE_INPUT, (struct job_id){.node = 1, .number = i + 1}, FLOW_SPLIT, 0);
-        lone_deliver(&lone, &input);
-    }
+    lone_deliver_tasks(&lone, 4, FLOW_SPLIT);
     lone_batch_done(&lone, WEFT_OK);
     for (uint32_t i = 2; i <= 3; i++) { /* Of three that run. */
         const struct message cancel = lone_message(

@@ -6,50 +6,27 @@
  *         src/policy/weft_options.c src/policy/weft_stay.c
  */
 #include "policy/weft_links.h"
-#include "policy_fixture.h"
+#include "weft_fixture.h"
 
 enum { RUN_NS = 100000, LOAD_NS = 50000 };
 
 /* Four machines of one worker; two branches of @bytes between two tasks. */
 static void init(struct cluster *cluster, const char *options, uint64_t bytes)
 {
-    char text[128];
     cluster_init(cluster, 4, 1);
-    for (uint32_t model = 0; model < 4; model++) {
-        cluster_load(cluster, model, LOAD_NS);
-        cluster_run(cluster, model, 0, 1, RUN_NS);
-        (void)cluster_task(cluster, model);
-    }
+    weft_tasks(cluster, 4, RUN_NS);
     cluster_edge(cluster, 0, 1, bytes);
     cluster_edge(cluster, 0, 2, bytes);
     cluster_edge(cluster, 1, 3, bytes);
     cluster_edge(cluster, 2, 3, bytes);
     cluster_seal(cluster);
-    for (uint32_t worker = 0; worker < 4; worker++) {
-        for (uint32_t model = 0; model < 4; model++) {
+    for (uint32_t model = 0; model < 4; model++) {
+        cluster_load(cluster, model, LOAD_NS);
+        for (uint32_t worker = 0; worker < 4; worker++) {
             cluster_hold(cluster, worker, model);
         }
     }
-    (void)snprintf(text, sizeof(text), "weft%s", options);
-    cluster_seat(cluster, text);
-}
-
-/* Where @task goes, whose input of @bytes is on worker 0, like the first task. */
-static uint32_t place(struct cluster *cluster, uint32_t task, uint64_t bytes)
-{
-    const uint16_t placement[4] = {0, PLACEMENT_UNBOUND, PLACEMENT_UNBOUND, PLACEMENT_UNBOUND};
-    const struct input_facts from = {.worker = 0, .bytes = bytes};
-    const struct task_facts facts = {
-        .job = &cluster->job,
-        .placement = placement,
-        .task = task,
-        .items = 1,
-        .planned = WORKER_NONE,
-        .here = 0,
-        .input_count = 1,
-        .inputs = &from,
-    };
-    return policy_place_task(&cluster->seat, &facts);
+    weft_seat(cluster, options);
 }
 
 static void a_task_leaves_when_the_wait_is_longer_than_the_way(void **state)
@@ -57,20 +34,20 @@ static void a_task_leaves_when_the_wait_is_longer_than_the_way(void **state)
     (void)state;
     struct cluster cluster;
     init(&cluster, "", 0);
-    assert_int_equal(place(&cluster, 0, 1000), 0);
+    assert_int_equal(weft_place(&cluster, 0, 1000), 0);
     cluster_queue(&cluster, 0, 500);
-    assert_int_equal(place(&cluster, 0, 1000), 0);
+    assert_int_equal(weft_place(&cluster, 0, 1000), 0);
     cluster_queue(&cluster, 0, 50000);
-    assert_int_not_equal(place(&cluster, 0, 1000), 0);
+    assert_int_not_equal(weft_place(&cluster, 0, 1000), 0);
     cluster_queue(&cluster, 1, 30000);
     cluster_queue(&cluster, 2, 30000);
-    assert_int_equal(place(&cluster, 0, 1000), 3);
+    assert_int_equal(weft_place(&cluster, 0, 1000), 3);
     cluster_usable(&cluster, 3, false);
-    assert_int_not_equal(place(&cluster, 0, 1000), 0);
+    assert_int_not_equal(weft_place(&cluster, 0, 1000), 0);
     for (uint32_t worker = 0; worker < 4; worker++) {
         cluster_usable(&cluster, worker, false);
     }
-    assert_int_equal(place(&cluster, 0, 1000), WORKER_NONE);
+    assert_int_equal(weft_place(&cluster, 0, 1000), WORKER_NONE);
     cluster_deinit(&cluster);
 }
 
@@ -81,17 +58,17 @@ static void what_was_sent_keeps_the_link_busy(void **state)
     struct cluster cluster;
     init(&cluster, ":doubt=0:toll=0", 0);
     cluster_queue(&cluster, 0, 15000);
-    assert_int_not_equal(place(&cluster, 0, 10000), 0);
-    assert_int_equal(place(&cluster, 0, 10000), 0);
+    assert_int_not_equal(weft_place(&cluster, 0, 10000), 0);
+    assert_int_equal(weft_place(&cluster, 0, 10000), 0);
     cluster.view.now_ns += 10000; /* The link is free again, and rows are of before that. */
     cluster_queue(&cluster, 0, 25000);
-    assert_int_not_equal(place(&cluster, 0, 10000), 0);
+    assert_int_not_equal(weft_place(&cluster, 0, 10000), 0);
     cluster_deinit(&cluster);
 
     init(&cluster, ":doubt=0:toll=0:links=0", 0);
     cluster_queue(&cluster, 0, 15000);
-    assert_int_not_equal(place(&cluster, 0, 10000), 0);
-    assert_int_not_equal(place(&cluster, 0, 10000), 0);
+    assert_int_not_equal(weft_place(&cluster, 0, 10000), 0);
+    assert_int_not_equal(weft_place(&cluster, 0, 10000), 0);
     cluster_deinit(&cluster);
 }
 
@@ -103,13 +80,13 @@ static void a_busy_cluster_is_doubted(void **state)
     for (uint32_t worker = 0; worker < 3; worker++) {
         cluster_queue(&cluster, worker, 15000);
     }
-    assert_int_equal(place(&cluster, 0, 10000), 0);
+    assert_int_equal(weft_place(&cluster, 0, 10000), 0);
     cluster_deinit(&cluster);
     init(&cluster, ":doubt=0", 0);
     for (uint32_t worker = 0; worker < 3; worker++) {
         cluster_queue(&cluster, worker, 15000);
     }
-    assert_int_equal(place(&cluster, 0, 10000), 3);
+    assert_int_equal(weft_place(&cluster, 0, 10000), 3);
     cluster_deinit(&cluster);
 }
 
@@ -124,11 +101,11 @@ static void what_a_row_says_fades(void **state)
         cluster_queue(&cluster, worker, 200000);
     }
     cluster.view.now_ns += 100000; /* All have half of it left. */
-    assert_int_equal(place(&cluster, 0, 10000), 3);
+    assert_int_equal(weft_place(&cluster, 0, 10000), 3);
     cluster.board.entries[0].live.load.queued_ns = 160000;
-    assert_int_equal(place(&cluster, 0, 10000), 0); /* Others may have sent something there. */
+    assert_int_equal(weft_place(&cluster, 0, 10000), 0); /* Others may have sent something there. */
     cluster.view.row_load_ns = 90000;
-    assert_int_equal(place(&cluster, 0, 10000), 3); /* It would have said so. */
+    assert_int_equal(weft_place(&cluster, 0, 10000), 3); /* It would have said so. */
     cluster_deinit(&cluster);
 
     init(&cluster, ":doubt=0:fade=0", 0);
@@ -138,7 +115,7 @@ static void what_a_row_says_fades(void **state)
     }
     cluster.view.now_ns += 100000;
     cluster.board.entries[0].live.load.queued_ns = 160000;
-    assert_int_equal(place(&cluster, 0, 10000), 3);
+    assert_int_equal(weft_place(&cluster, 0, 10000), 3);
     cluster_deinit(&cluster);
 }
 
@@ -150,13 +127,13 @@ static void an_output_has_to_return(void **state)
     struct cluster cluster;
     init(&cluster, ":doubt=0", BYTES);
     cluster_queue(&cluster, 0, 15000);
-    assert_int_equal(place(&cluster, 1, BYTES), 0);
+    assert_int_equal(weft_place(&cluster, 1, BYTES), 0);
     cluster_queue(&cluster, 0, 25000);
-    assert_int_not_equal(place(&cluster, 1, BYTES), 0);
+    assert_int_not_equal(weft_place(&cluster, 1, BYTES), 0);
     cluster_deinit(&cluster);
     init(&cluster, ":doubt=0:return=0", BYTES);
     cluster_queue(&cluster, 0, 15000);
-    assert_int_not_equal(place(&cluster, 1, BYTES), 0);
+    assert_int_not_equal(weft_place(&cluster, 1, BYTES), 0);
     cluster_deinit(&cluster);
 }
 
@@ -166,11 +143,11 @@ static void a_branch_makes_room_for_one_that_cannot_leave(void **state)
     (void)state;
     struct cluster cluster;
     init(&cluster, "", 50000);
-    assert_int_equal(place(&cluster, 1, 1000), 1);
-    assert_int_equal(place(&cluster, 1, 50000), 0);
+    assert_int_equal(weft_place(&cluster, 1, 1000), 1);
+    assert_int_equal(weft_place(&cluster, 1, 50000), 0);
     cluster_deinit(&cluster);
     init(&cluster, ":fork=0", 50000);
-    assert_int_equal(place(&cluster, 1, 1000), 0);
+    assert_int_equal(weft_place(&cluster, 1, 1000), 0);
     cluster_deinit(&cluster);
 }
 
@@ -181,16 +158,16 @@ static void among_equals_a_node_starts_with_its_own_worker(void **state)
     init(&cluster, "", 0);
     cluster.view.node = 2;
     cluster.view.worker_first = 2;
-    assert_int_equal(place(&cluster, 1, 0), 2);
+    assert_int_equal(weft_place(&cluster, 1, 0), 2);
     cluster_queue(&cluster, 2, RUN_NS);
-    assert_int_equal(place(&cluster, 1, 0), 3);
+    assert_int_equal(weft_place(&cluster, 1, 0), 3);
     cluster_queue(&cluster, 3, RUN_NS);
-    assert_int_equal(place(&cluster, 1, 0), 0);
+    assert_int_equal(weft_place(&cluster, 1, 0), 0);
     cluster_deinit(&cluster);
     init(&cluster, ":round=0", 0);
     cluster.view.node = 2;
     cluster.view.worker_first = 2;
-    assert_int_equal(place(&cluster, 1, 0), 0);
+    assert_int_equal(weft_place(&cluster, 1, 0), 0);
     cluster_deinit(&cluster);
 }
 
@@ -205,9 +182,9 @@ static void a_faster_kind_of_device_is_worth_the_way(void **state)
     (void)cluster_task(&cluster, 0);
     cluster_seal(&cluster);
     cluster_seat(&cluster, "weft");
-    assert_int_equal(place(&cluster, 0, 1000), 1);
+    assert_int_equal(weft_place(&cluster, 0, 1000), 1);
     cluster_queue(&cluster, 1, RUN_NS);
-    assert_int_equal(place(&cluster, 0, 1000), 0);
+    assert_int_equal(weft_place(&cluster, 0, 1000), 0);
     cluster_deinit(&cluster);
 }
 
@@ -220,13 +197,13 @@ static void a_node_may_have_a_link_of_its_own(void **state)
     cluster.fleet->network.has_own_rates = true;
     cluster.fleet->nodes[1].down_bytes_per_s = 100000000;
     cluster_queue(&cluster, 0, RUN_NS);
-    assert_int_equal(place(&cluster, 1, 1000), 2);
+    assert_int_equal(weft_place(&cluster, 1, 1000), 2);
     cluster_queue(&cluster, 2, 5000);
     cluster_queue(&cluster, 3, 5000);
-    assert_int_equal(place(&cluster, 1, 1000), 2);
+    assert_int_equal(weft_place(&cluster, 1, 1000), 2);
     cluster_queue(&cluster, 2, 20000);
     cluster_queue(&cluster, 3, 20000);
-    assert_int_equal(place(&cluster, 1, 1000), 1);
+    assert_int_equal(weft_place(&cluster, 1, 1000), 1);
     cluster_deinit(&cluster);
 }
 
@@ -242,9 +219,9 @@ static void a_model_that_is_there_is_worth_its_load(void **state)
     cluster_seal(&cluster);
     cluster_hold(&cluster, 1, 0);
     cluster_seat(&cluster, "weft");
-    assert_int_equal(place(&cluster, 0, 1000), 1);
+    assert_int_equal(weft_place(&cluster, 0, 1000), 1);
     cluster_queue(&cluster, 1, 2 * LOAD_NS);
-    assert_int_equal(place(&cluster, 0, 1000), 0);
+    assert_int_equal(weft_place(&cluster, 0, 1000), 0);
     cluster_deinit(&cluster);
 }
 
@@ -272,9 +249,9 @@ static uint32_t place_new(const char *policy)
     task->models[0] = 0;
     for (uint32_t i = 0; i < 4; i++) { /* Loads: the first is of no news, the others are rare. */
         cluster.view.now_ns += RUN_NS;
-        (void)place(&cluster, 0, 0);
+        (void)weft_place(&cluster, 0, 0);
     }
-    const uint32_t worker = place(&cluster, 0, 0);
+    const uint32_t worker = weft_place(&cluster, 0, 0);
     cluster_deinit(&cluster);
     return worker;
 }
@@ -299,13 +276,13 @@ static void the_only_holder_of_many_workers_is_found(void **state)
     cluster_hold(&cluster, 41, 0);
     cluster_seat(&cluster, "weft:sample=1");
     for (uint32_t i = 0; i < 8; i++) {
-        assert_int_equal(place(&cluster, 0, 1000), 41);
+        assert_int_equal(weft_place(&cluster, 0, 1000), 41);
     }
     for (uint32_t worker = 0; worker < 64; worker++) {
         cluster_hold(&cluster, worker, 0);
     }
     for (uint32_t i = 0; i < 8; i++) {
-        assert_int_equal(place(&cluster, 0, 1000), 0); /* Where the input is. */
+        assert_int_equal(weft_place(&cluster, 0, 1000), 0); /* Where the input is. */
     }
     cluster_deinit(&cluster);
 }
@@ -343,24 +320,24 @@ static void a_short_task_waits_only_for_what_comes_before_it(void **state)
     struct cluster cluster;
     init(&cluster, "", 0);
     let_wait(&cluster, 1, 1000000, 1000000); /* Due long after the job. */
-    assert_int_equal(place(&cluster, 1, 0), 0);
+    assert_int_equal(weft_place(&cluster, 1, 0), 0);
     let_wait(&cluster, 1, -1000000, -1000000); /* Before it. */
-    assert_int_equal(place(&cluster, 1, 0), 1);
+    assert_int_equal(weft_place(&cluster, 1, 0), 1);
     let_wait(&cluster, 1, -1000000, 9000000); /* Nine tenths of it after the job. */
-    assert_int_equal(place(&cluster, 1, 0), 0);
+    assert_int_equal(weft_place(&cluster, 1, 0), 0);
     let_wait(&cluster, 1, -9000000, 1000000); /* A tenth. */
-    assert_int_equal(place(&cluster, 1, 0), 1);
+    assert_int_equal(weft_place(&cluster, 1, 0), 1);
     let_wait(&cluster, 40, 1000000, 1000000); /* As short as the task: forty would wait for it. */
-    assert_int_equal(place(&cluster, 1, 0), 1);
+    assert_int_equal(weft_place(&cluster, 1, 0), 1);
     cluster_deinit(&cluster);
     init(&cluster, ":ahead=0", 0);
     let_wait(&cluster, 1, 1000000, 1000000);
-    assert_int_equal(place(&cluster, 1, 0), 1);
+    assert_int_equal(weft_place(&cluster, 1, 0), 1);
     cluster_deinit(&cluster);
     init(&cluster, "", 0);
     cluster_seat(&cluster, "place=weft,order=edf"); /* Keys of another policy say nothing. */
     let_wait(&cluster, 1, 1000000, 1000000);
-    assert_int_equal(place(&cluster, 1, 0), 1);
+    assert_int_equal(weft_place(&cluster, 1, 0), 1);
     cluster_deinit(&cluster);
 }
 
@@ -370,16 +347,16 @@ static void a_slow_worker_gets_what_ends_first_there_all_the_same(void **state)
     struct cluster cluster;
     init(&cluster, "", 0);
     write_load(&cluster, 0, 0, 3 * ROW_SLOWNESS_PARTS);
-    assert_int_equal(place(&cluster, 0, 1000), 1);
+    assert_int_equal(weft_place(&cluster, 0, 1000), 1);
     for (uint32_t worker = 1; worker < 4; worker++) {
         cluster_queue(&cluster, worker, 5 * RUN_NS);
     }
-    assert_int_equal(place(&cluster, 0, 1000), 0);
+    assert_int_equal(weft_place(&cluster, 0, 1000), 0);
     cluster_seat(&cluster, "weft:learn=0");
     for (uint32_t worker = 1; worker < 4; worker++) {
         cluster_queue(&cluster, worker, 0);
     }
-    assert_int_equal(place(&cluster, 0, 1000), 0);
+    assert_int_equal(weft_place(&cluster, 0, 1000), 0);
     cluster_deinit(&cluster);
 }
 
@@ -400,31 +377,31 @@ static void a_task_stays_in_a_crowd(void **state)
     struct cluster cluster;
     init(&cluster, "", RUN_NS / 10);
     make_crowd(&cluster);
-    assert_int_equal(place(&cluster, 1, RUN_NS / 10), 0);
-    assert_int_not_equal(place(&cluster, 0, RUN_NS / 10), 0); /* A source. */
-    cluster_queue(&cluster, 0, 40 * RUN_NS);                  /* Too far behind. */
-    assert_int_not_equal(place(&cluster, 1, RUN_NS / 10), 0);
+    assert_int_equal(weft_place(&cluster, 1, RUN_NS / 10), 0);
+    assert_int_not_equal(weft_place(&cluster, 0, RUN_NS / 10), 0); /* A source. */
+    cluster_queue(&cluster, 0, 40 * RUN_NS);                       /* Too far behind. */
+    assert_int_not_equal(weft_place(&cluster, 1, RUN_NS / 10), 0);
     make_crowd(&cluster);
     for (uint32_t worker = 1; worker < 4; worker++) { /* Fewer tasks than workers. */
         write_load(&cluster, worker, 0, 0);
     }
-    assert_int_not_equal(place(&cluster, 1, RUN_NS / 10), 0);
+    assert_int_not_equal(weft_place(&cluster, 1, RUN_NS / 10), 0);
     cluster_deinit(&cluster);
 
     init(&cluster, ":stay=0", RUN_NS / 10);
     make_crowd(&cluster);
-    assert_int_not_equal(place(&cluster, 1, RUN_NS / 10), 0);
+    assert_int_not_equal(weft_place(&cluster, 1, RUN_NS / 10), 0);
     cluster_deinit(&cluster);
 
     init(&cluster, "", RUN_NS / 100); /* Hardly anything travels. */
     make_crowd(&cluster);
-    assert_int_not_equal(place(&cluster, 1, RUN_NS / 100), 0);
+    assert_int_not_equal(weft_place(&cluster, 1, RUN_NS / 100), 0);
     cluster_deinit(&cluster);
 
     init(&cluster, "", RUN_NS / 50); /* Nor if only the task itself is short. */
     make_crowd(&cluster);
     cluster.profile->models[1].curves[0].run_one_ns = RUN_NS / 10;
-    assert_int_not_equal(place(&cluster, 1, RUN_NS / 50), 0);
+    assert_int_not_equal(weft_place(&cluster, 1, RUN_NS / 50), 0);
     cluster_deinit(&cluster);
 }
 

@@ -5,7 +5,7 @@
  */
 #include "policy/weft_fade.h"
 
-#include "policy_fixture.h"
+#include "weft_fixture.h"
 
 enum { RUN_NS = 100000, OLD_NS = 400000, TIMES = 64 };
 
@@ -17,34 +17,15 @@ static void init(struct cluster *cluster, const char *options)
     cluster->fleet->network.kind = NETWORK_TWO_TIER;
     cluster->fleet->network.nodes_per_rack = 4;
     cluster->fleet->network.core_bytes_per_s = 1000000000;
-    for (uint32_t task = 0; task < 2; task++) {
-        cluster_run(cluster, task, /* device */ 0, 1, RUN_NS);
-        (void)cluster_task(cluster, task);
-    }
+    weft_tasks(cluster, 2, RUN_NS);
     cluster_edge(cluster, 0, 1, 0);
     cluster_seal(cluster);
-    (void)snprintf(text, sizeof(text), "weft:doubt=0:toll=0:links=0:stay=0%s", options);
-    cluster_seat(cluster, text);
+    (void)snprintf(text, sizeof(text), ":doubt=0:toll=0:links=0:stay=0%s", options);
+    weft_seat(cluster, text);
     cluster->view.row_load_ns = 1000000000;
     for (uint32_t worker = 0; worker < 8; worker++) {
         cluster_queue(cluster, worker, 0);
     }
-}
-
-/* Where a task goes whose input, which travels for @bytes ns, is on worker 0. */
-static uint32_t place(struct cluster *cluster, uint32_t task, uint64_t bytes)
-{
-    const struct input_facts from = {.worker = 0, .bytes = bytes};
-    const struct task_facts facts = {
-        .job = &cluster->job,
-        .task = task,
-        .items = 1,
-        .planned = WORKER_NONE,
-        .here = 0,
-        .input_count = 1,
-        .inputs = &from,
-    };
-    return policy_place_task(&cluster->seat, &facts);
 }
 
 /* How often each worker gets a task, of TIMES. */
@@ -52,7 +33,7 @@ static void count(struct cluster *cluster, uint64_t bytes, uint32_t *counts_out)
 {
     memset(counts_out, 0, cluster->fleet->worker_count * sizeof(*counts_out));
     for (uint32_t i = 0; i < TIMES; i++) {
-        counts_out[place(cluster, 1, bytes)]++;
+        counts_out[weft_place(cluster, 1, bytes)]++;
     }
 }
 
@@ -89,8 +70,9 @@ static void a_handicap_is_up_to_half_of_the_mean(void **state)
 }
 
 /* Worker 0 is far behind; of the others of its rack, 3 has a little less to do by its row. */
-static void set_rows(struct cluster *cluster)
+static void init_with_rows(struct cluster *cluster, const char *options)
 {
+    init(cluster, options);
     cluster_queue(cluster, 0, 10 * OLD_NS);
     for (uint32_t worker = 1; worker < 8; worker++) {
         cluster_queue(cluster, worker, 2 * OLD_NS);
@@ -103,8 +85,7 @@ static void old_rows_leave_it_to_chance(void **state)
     (void)state;
     struct cluster cluster;
     uint32_t counts[8];
-    init(&cluster, "");
-    set_rows(&cluster);
+    init_with_rows(&cluster, "");
     count(&cluster, 100000, counts);
     assert_int_equal(counts[3], TIMES); /* As long as rows are new. */
     cluster.view.now_ns += OLD_NS;
@@ -119,8 +100,7 @@ static void old_rows_leave_it_to_chance(void **state)
     cluster_deinit(&cluster);
 
     for (uint32_t i = 0; i < 2; i++) {
-        init(&cluster, i == 0 ? ":chance=0" : ":fade=0");
-        set_rows(&cluster);
+        init_with_rows(&cluster, i == 0 ? ":chance=0" : ":fade=0");
         cluster.view.now_ns += OLD_NS;
         count(&cluster, 100000, counts);
         assert_int_equal(counts[3], TIMES);
@@ -134,8 +114,7 @@ static void chance_keeps_nothing_at_home(void **state)
     (void)state;
     struct cluster cluster;
     uint32_t counts[8];
-    init(&cluster, "");
-    set_rows(&cluster);
+    init_with_rows(&cluster, "");
     cluster.view.now_ns += OLD_NS;
     /* 1000000 are left; others are believed to have 780000, and the way takes 100000. */
     cluster_queue(&cluster, 0, OLD_NS * 7 / 2);
@@ -155,13 +134,13 @@ static void what_own_workers_have_is_believed_of_others(void **state)
         cluster.view.now_ns += OLD_NS;
         cluster_queue(&cluster, 0, 2 * OLD_NS);
         for (uint32_t k = 0; k < TIMES; k++) {
-            assert_int_not_equal(place(&cluster, is_source ? 0 : 1, 100000), 0);
+            assert_int_not_equal(weft_place(&cluster, is_source ? 0 : 1, 100000), 0);
         }
         cluster_queue(&cluster, 0, OLD_NS * 3 / 2); /* Half of what it had to do then. */
         if (i == 0) {
-            assert_int_equal(place(&cluster, 1, 100000), 0);
+            assert_int_equal(weft_place(&cluster, 1, 100000), 0);
         } else {
-            assert_int_not_equal(place(&cluster, 1, 100000), 0);
+            assert_int_not_equal(weft_place(&cluster, 1, 100000), 0);
         }
         cluster_deinit(&cluster);
     }

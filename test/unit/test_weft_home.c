@@ -15,27 +15,16 @@ static struct cluster cluster;
 /* Two tasks in a row with shares and batches. A byte is a nanosecond on links. */
 static int setup(void **state)
 {
-    (void)state;
-    home_init(&cluster, /* node_count */ 4, /* model_count */ 2);
+    *state = &cluster;
+    home_init_priced(&cluster);
     for (uint32_t model = 0; model < 2; model++) {
-        home_point(&cluster, model, 1, 1, 1, 100);
-        home_point(&cluster, model, 1, 1, 2, 62);
-        home_point(&cluster, model, 1, 2, 7, 30);
+        home_shares(&cluster, model);
         home_point(&cluster, model, 4, 1, 1, 200);
         cluster_load(&cluster, model, 500 * MS);
-        cluster.profile->models[model].resident_bytes = 1 << 18;
         (void)cluster_task(&cluster, model);
     }
     cluster_edge(&cluster, 0, 1, 5 * MS);
-    cluster.fleet->prices = (struct fleet_prices){.cpu = 0.05, .gpu = 1};
     cluster_seal(&cluster);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    cluster_deinit(&cluster);
     return 0;
 }
 
@@ -917,59 +906,44 @@ static void short_memory_is_filled_with_models_of_jobs_under_way(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(tasks_with_shares_wait, setup, teardown),
-        cmocka_unit_test_setup_teardown(
-            one_device_that_costs_nothing_needs_no_home_queue, setup, teardown),
-        cmocka_unit_test_setup_teardown(
-            tasks_whose_inputs_travel_for_long_are_placed, setup, teardown),
-        cmocka_unit_test_setup_teardown(
-            ways_are_long_sooner_where_memory_is_too_small, setup, teardown),
-        cmocka_unit_test_setup_teardown(
-            units_that_cost_nothing_are_used_while_they_are_idle, setup, teardown),
-        cmocka_unit_test_setup_teardown(
-            four_batches_share_a_device_that_costs_nothing, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_batch_has_as_many_as_pay, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_waits_for_its_model_is_not_put_off, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_ran_together_is_awaited_for_a_moment, setup, teardown),
-        cmocka_unit_test_setup_teardown(plans_count_on_no_larger_batches, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_wait_may_be_in_vain, setup, teardown),
-        cmocka_unit_test_setup_teardown(
-            a_full_worker_with_the_model_is_waited_for, setup, teardown),
-        cmocka_unit_test_setup_teardown(
-            what_would_wait_for_one_kind_of_device_takes_another, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_load_into_free_memory_costs_nobody, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_is_used_often_is_not_evicted, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_late_task_takes_what_ends_first, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_was_put_off_runs_where_much_is_idle, setup, teardown),
-        cmocka_unit_test_setup_teardown(
-            what_seems_late_hurries_where_much_is_idle, setup, teardown),
-        cmocka_unit_test_setup_teardown(the_busier_the_sooner_a_job_is_put_off, setup, teardown),
-        cmocka_unit_test_setup_teardown(
-            what_would_be_put_off_later_does_not_begin, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_is_urgent_is_put_off_last, setup, teardown),
-        cmocka_unit_test_setup_teardown(all_inputs_of_a_batch_count, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_is_idle_is_used, setup, teardown),
-        cmocka_unit_test_setup_teardown(haste_is_bought_where_plans_fail, setup, teardown),
-        cmocka_unit_test_setup_teardown(little_trouble_buys_little, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_slow_worker_is_avoided, setup, teardown),
-        cmocka_unit_test_setup_teardown(
-            a_worker_that_is_slow_by_its_row_is_avoided, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_others_do_to_a_batch_is_no_news, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_would_wait_for_memory_goes_elsewhere, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_is_learnt_of_a_worker_fades, setup, teardown),
-        cmocka_unit_test_setup_teardown(
-            a_config_that_has_not_run_takes_what_its_queue_takes, setup, teardown),
-        cmocka_unit_test_setup_teardown(
-            what_all_takes_is_expected_of_a_queue_that_is_new, setup, teardown),
-        cmocka_unit_test_setup_teardown(models_in_use_are_copied_into_free_memory, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_fewest_workers_hold_is_copied_first, setup, teardown),
-        cmocka_unit_test_setup_teardown(
-            what_fewest_of_the_rack_hold_is_copied_first, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_worker_that_loads_is_left_alone, setup, teardown),
-        cmocka_unit_test_setup_teardown(
-            models_come_before_tasks_whose_inputs_are_held_up, setup, teardown),
-        cmocka_unit_test_setup_teardown(
-            short_memory_is_filled_with_models_of_jobs_under_way, setup, teardown),
+        CLUSTER_CASE(tasks_with_shares_wait),
+        CLUSTER_CASE(one_device_that_costs_nothing_needs_no_home_queue),
+        CLUSTER_CASE(tasks_whose_inputs_travel_for_long_are_placed),
+        CLUSTER_CASE(ways_are_long_sooner_where_memory_is_too_small),
+        CLUSTER_CASE(units_that_cost_nothing_are_used_while_they_are_idle),
+        CLUSTER_CASE(four_batches_share_a_device_that_costs_nothing),
+        CLUSTER_CASE(a_batch_has_as_many_as_pay),
+        CLUSTER_CASE(what_waits_for_its_model_is_not_put_off),
+        CLUSTER_CASE(what_ran_together_is_awaited_for_a_moment),
+        CLUSTER_CASE(plans_count_on_no_larger_batches),
+        CLUSTER_CASE(a_wait_may_be_in_vain),
+        CLUSTER_CASE(a_full_worker_with_the_model_is_waited_for),
+        CLUSTER_CASE(what_would_wait_for_one_kind_of_device_takes_another),
+        CLUSTER_CASE(a_load_into_free_memory_costs_nobody),
+        CLUSTER_CASE(what_is_used_often_is_not_evicted),
+        CLUSTER_CASE(a_late_task_takes_what_ends_first),
+        CLUSTER_CASE(what_was_put_off_runs_where_much_is_idle),
+        CLUSTER_CASE(what_seems_late_hurries_where_much_is_idle),
+        CLUSTER_CASE(the_busier_the_sooner_a_job_is_put_off),
+        CLUSTER_CASE(what_would_be_put_off_later_does_not_begin),
+        CLUSTER_CASE(what_is_urgent_is_put_off_last),
+        CLUSTER_CASE(all_inputs_of_a_batch_count),
+        CLUSTER_CASE(what_is_idle_is_used),
+        CLUSTER_CASE(haste_is_bought_where_plans_fail),
+        CLUSTER_CASE(little_trouble_buys_little),
+        CLUSTER_CASE(a_slow_worker_is_avoided),
+        CLUSTER_CASE(a_worker_that_is_slow_by_its_row_is_avoided),
+        CLUSTER_CASE(what_others_do_to_a_batch_is_no_news),
+        CLUSTER_CASE(what_would_wait_for_memory_goes_elsewhere),
+        CLUSTER_CASE(what_is_learnt_of_a_worker_fades),
+        CLUSTER_CASE(a_config_that_has_not_run_takes_what_its_queue_takes),
+        CLUSTER_CASE(what_all_takes_is_expected_of_a_queue_that_is_new),
+        CLUSTER_CASE(models_in_use_are_copied_into_free_memory),
+        CLUSTER_CASE(what_fewest_workers_hold_is_copied_first),
+        CLUSTER_CASE(what_fewest_of_the_rack_hold_is_copied_first),
+        CLUSTER_CASE(a_worker_that_loads_is_left_alone),
+        CLUSTER_CASE(models_come_before_tasks_whose_inputs_are_held_up),
+        CLUSTER_CASE(short_memory_is_filled_with_models_of_jobs_under_way),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,28 +12,19 @@ static struct cluster cluster;
 /* Two racks of two machines, whose workers have the models; a byte takes a nanosecond. */
 static int setup(void **state)
 {
-    (void)state;
-    home_init(&cluster, /* node_count */ 4, /* model_count */ 2);
+    *state = &cluster;
+    home_init_priced(&cluster);
     for (uint32_t model = 0; model < 2; model++) {
         home_point(&cluster, model, 1, 1, 1, 100);
         home_point(&cluster, model, 4, 1, 1, 200);
-        cluster.profile->models[model].resident_bytes = 1 << 18;
         (void)cluster_task(&cluster, model);
     }
     cluster_edge(&cluster, 0, 1, 10 * MS);
-    cluster.fleet->prices = (struct fleet_prices){.cpu = 0.05, .gpu = 1};
     cluster.fleet->network.kind = NETWORK_TWO_TIER;
     cluster.fleet->network.nodes_per_rack = 2;
     cluster.fleet->network.core_bytes_per_s = 1000000000;
     cluster_seal(&cluster);
     cluster_seat(&cluster, "weft");
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    cluster_deinit(&cluster);
     return 0;
 }
 
@@ -184,12 +175,11 @@ static void a_bottleneck_is_one_link(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(what_fills_links_stays, setup, teardown),
-        cmocka_unit_test_setup_teardown(short_ways_are_free, setup, teardown),
-        cmocka_unit_test_setup_teardown(only_what_leaves_its_rack_uses_its_link, setup, teardown),
-        cmocka_unit_test_setup_teardown(
-            tolls_grow_with_the_load_of_the_dearest_link, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_bottleneck_is_one_link, setup, teardown),
+        CLUSTER_CASE(what_fills_links_stays),
+        CLUSTER_CASE(short_ways_are_free),
+        CLUSTER_CASE(only_what_leaves_its_rack_uses_its_link),
+        CLUSTER_CASE(tolls_grow_with_the_load_of_the_dearest_link),
+        CLUSTER_CASE(a_bottleneck_is_one_link),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

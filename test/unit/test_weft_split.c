@@ -12,13 +12,10 @@ static struct cluster cluster;
 /* Four tasks in a row, of which the first three are a group; the last one has another model. */
 static int setup(void **state)
 {
-    (void)state;
-    home_init(&cluster, /* node_count */ 4, /* model_count */ 2);
+    *state = &cluster;
+    home_init_priced(&cluster);
     for (uint32_t model = 0; model < 2; model++) {
-        home_point(&cluster, model, 1, 1, 1, 100);
-        home_point(&cluster, model, 1, 1, 2, 62);
-        home_point(&cluster, model, 1, 2, 7, 30);
-        cluster.profile->models[model].resident_bytes = 1 << 18;
+        home_shares(&cluster, model);
     }
     for (uint32_t task = 0; task < 4; task++) {
         (void)cluster_task(&cluster, /* model */ task == 3 ? 1 : 0);
@@ -26,15 +23,7 @@ static int setup(void **state)
     for (uint32_t task = 0; task < 3; task++) {
         cluster_edge(&cluster, task, task + 1, 5 * MS);
     }
-    cluster.fleet->prices = (struct fleet_prices){.cpu = 0.05, .gpu = 1};
     cluster_seal(&cluster);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    cluster_deinit(&cluster);
     return 0;
 }
 
@@ -128,12 +117,9 @@ static void what_is_not_known_takes_no_less_than_measured(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(
-            what_comes_later_is_given_the_time_that_it_takes, setup, teardown),
-        cmocka_unit_test_setup_teardown(
-            nothing_changes_as_long_as_nothing_was_learnt, setup, teardown),
-        cmocka_unit_test_setup_teardown(
-            a_group_is_given_the_time_that_its_models_take, setup, teardown),
+        CLUSTER_CASE(what_comes_later_is_given_the_time_that_it_takes),
+        CLUSTER_CASE(nothing_changes_as_long_as_nothing_was_learnt),
+        CLUSTER_CASE(a_group_is_given_the_time_that_its_models_take),
         cmocka_unit_test(what_is_not_known_takes_no_less_than_measured),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

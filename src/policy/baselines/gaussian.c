@@ -9,6 +9,7 @@
 #include "base/assert.h"
 #include "base/exact.h"
 #include "base/numbers.h"
+#include "base/units.h"
 
 typedef double matrix[GAUSSIAN_POINTS_MAX][GAUSSIAN_POINTS_MAX];
 
@@ -155,10 +156,10 @@ void gaussian_fit(struct gaussian *gaussian)
     double best_noise = 0;
     matrix related;
     standardise(gaussian);
-    for (uint32_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+    for (uint32_t i = 0; i < ARRAY_COUNT(lengths); i++) {
         gaussian->length = lengths[i];
         relate(gaussian, related);
-        for (uint32_t k = 0; k < sizeof(noises) / sizeof(noises[0]); k++) {
+        for (uint32_t k = 0; k < ARRAY_COUNT(noises); k++) {
             gaussian->noise = noises[k];
             const double likely = condition(gaussian, related);
             if (best_length == 0 || likely > best) {
