@@ -20,10 +20,12 @@ import json
 import math
 import os
 import pathlib
+import re
 import sys
 import tempfile
 
 import kept
+import usage
 import wide
 from study import interval
 
@@ -130,8 +132,10 @@ def describe(drawn):
 
 
 def main():
-    words = sys.argv[1:] or ["501..560"]
-    first, last = (int(word) for word in words[0].split(".."))
+    given = (usage.words(__doc__, 0, 1) or ["501..560"])[0]
+    if not re.fullmatch(r"[0-9]+\.\.[0-9]+", given):
+        usage.fail(__doc__, f"'{given}' are no numbers")
+    first, last = (int(word) for word in given.split(".."))
     counts, behind = {}, []
     with tempfile.TemporaryDirectory() as name:
         for number in range(first, last + 1):
