@@ -257,6 +257,14 @@ static void recheck(struct node *node, struct home_queue *queue)
     look_at(node, queue, now_ns(node) + pause_ns);
 }
 
+/* @queue waits for @worker: it is looked at again when that is to be free, if not before. */
+static void look_when_free(struct node *node, struct home_queue *queue, uint32_t worker)
+{
+    const int64_t free_ns = view_free_at_ns(&node->view, worker);
+    const int64_t soonest_ns = now_ns(node) + RECHECK_FIRST_NS;
+    look_at(node, queue, min_i64(queue->look_ns, max_i64(free_ns, soonest_ns)));
+}
+
 /*
  * A claim of @queue was declined: ask again. News of what is free is kept for a limited number of
  * workers, so that two of many could be claimed in turn without end.
@@ -347,6 +355,9 @@ static uint32_t serve(struct node *node, uint32_t number)
             break;
         } else {
             recheck(node, queue);
+            if (queue->waits_for != WORKER_NONE) {
+                look_when_free(node, queue, queue->waits_for);
+            }
             break;
         }
     }

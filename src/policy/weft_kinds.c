@@ -3,24 +3,41 @@
 #include "base/arena.h"
 #include "base/numbers.h"
 
+static uint32_t count_of(const struct configs *configs, uint32_t kind)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < configs->count; i++) {
+        count += configs->choices[i].device == kind ? 1 : 0;
+    }
+    return count;
+}
+
+static struct weft_kind kind_of(struct arena *arena, const struct esg_queue *queue, uint32_t kind)
+{
+    const struct configs *configs = &queue->configs;
+    const uint32_t count = count_of(configs, kind);
+    struct search_choice *choices = arena_alloc(arena, (count + 1) * sizeof(*choices));
+    uint32_t *numbers = arena_alloc(arena, (count + 1) * sizeof(*numbers));
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < configs->count; i++) {
+        if (configs->choices[i].device == kind) {
+            choices[kept] = configs->weights[i];
+            numbers[kept] = i;
+            kept++;
+        }
+    }
+    return (struct weft_kind){
+        .stage = {.count = count, .choices = choices, .extra_ns = queue->stage.extra_ns},
+        .numbers = numbers,
+    };
+}
+
 const struct weft_kind *weft_kinds_plan(
     struct arena *arena, const struct esg_queue *queue, uint32_t kind_count)
 {
-    const uint32_t count = queue->configs.count;
     struct weft_kind *kinds = arena_alloc(arena, kind_count * sizeof(*kinds));
     for (uint32_t kind = 0; kind < kind_count; kind++) {
-        struct search_choice *choices = arena_alloc(arena, count * sizeof(*choices));
-        uint32_t *numbers = arena_alloc(arena, count * sizeof(*numbers));
-        uint32_t kept = 0;
-        for (uint32_t i = 0; i < count; i++) {
-            choices[kept] = queue->configs.weights[i];
-            numbers[kept] = i;
-            kept += queue->configs.choices[i].device == kind ? 1 : 0;
-        }
-        kinds[kind] = (struct weft_kind){
-            .stage = {.count = kept, .choices = choices, .extra_ns = queue->stage.extra_ns},
-            .numbers = numbers,
-        };
+        kinds[kind] = kind_of(arena, queue, kind);
     }
     return kinds;
 }

@@ -18,7 +18,7 @@ struct weft_kind {
     const uint32_t *numbers; /* Of each among all configs of the queue. */
 };
 
-/* Of @queue, one for each of @kind_count kinds of devices; none has more choices than @queue. */
+/* Of @queue, one for each of @kind_count kinds of devices: each has the choices of that kind. */
 const struct weft_kind *weft_kinds_plan(
     struct arena *arena, const struct esg_queue *queue, uint32_t kind_count);
 

@@ -28,6 +28,7 @@ static struct {
     int64_t ran_ns;      /* What batches took on workers of the node that was told of them. */
     bool unplanned;      /* First tasks run otherwise than it had planned, */
     bool silent;         /* and second ones it never places. */
+    bool waits;          /* For a worker that is full, instead of asking it. */
     uint32_t rechecks;   /* That it was told of last. */
 } script;
 
@@ -47,6 +48,10 @@ static void dispatch_by_script(
         return;
     }
     script.rechecks = queue->rechecks;
+    if (script.waits && view_free_at_ns(input->view, worker) > input->view->now_ns) {
+        answer_out->waits_for = worker;
+        return;
+    }
     answer_out->count = script.silent && queue->task == 1 ? 0 : 1;
     answer_out->unplanned = script.unplanned && queue->task == 0;
     answer_out->configs[0] = (struct config){.batch = batch, .gpu = script.gpu};
@@ -96,6 +101,7 @@ static void write_script(uint32_t first, uint32_t second, uint32_t batch, int64_
     script.ran_ns = 0;
     script.unplanned = false;
     script.silent = false;
+    script.waits = false;
 }
 
 static void a_chain_stays_where_its_data_is(void **state)
@@ -221,6 +227,25 @@ static void a_claim_by_a_row_that_is_out_of_date_is_declined(void **state)
     stage_expect(&stage, "home-declined");
     assert_true(script.ended > script.completed);
     assert_int_equal(script.completed, 4);
+    stage_close(&stage);
+}
+
+/* By its pauses alone the second home would look at 24 and 40 ms. */
+static void what_waits_for_a_worker_looks_when_it_is_free(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_open(&stage, /* node_count */ 3, MB(200));
+    (void)stage_model(&stage, "f", 0, MS(20));
+    (void)stage_model(&stage, "g", 0, MS(20));
+    const uint32_t one = stage_chain(&stage, "one", "f");
+    const uint32_t two = stage_chain(&stage, "two", "g");
+    write_script(2, 2, /* batch */ 1, 0);
+    script.waits = true;
+    stage_start_with(&stage, &binding);
+    stage_request(&stage, MS(5), 0, one);
+    stage_request(&stage, MS(8), 1, two);
+    stage_expect(&stage, "home-waits");
     stage_close(&stage);
 }
 
@@ -376,6 +401,7 @@ int main(void)
         cmocka_unit_test(esg_takes_the_cheapest_config_that_is_in_time),
         cmocka_unit_test(what_no_policy_places_runs_alone_after_a_while),
         cmocka_unit_test(a_claim_by_a_row_that_is_out_of_date_is_declined),
+        cmocka_unit_test(what_waits_for_a_worker_looks_when_it_is_free),
         cmocka_unit_test(tickets_of_a_lost_home_are_offered_again),
         cmocka_unit_test(tickets_of_a_lost_holder_are_forgotten),
         cmocka_unit_test(what_no_worker_can_run_any_more_is_turned_away),

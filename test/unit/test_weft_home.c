@@ -235,6 +235,8 @@ static void what_would_wait_for_one_kind_of_device_takes_another(void **state)
     const struct dispatch_answer waits = home_ask(&cluster, &urgent); /* It would be late there. */
     assert_int_equal(waits.count, 0);
     assert_int_not_equal(waits.waits_for, 3);
+    cluster_seat(&cluster, "dispatch=weft:gather=0"); /* Nothing else places what need not wait. */
+    assert_int_equal(home_ask(&cluster, &queue).workers[0], 3);
 }
 
 /* The wait counts twice, as others wait too; a load three times, unless there is room for it. */
