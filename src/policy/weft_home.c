@@ -391,6 +391,9 @@ static int64_t place_range(
     find(ask, found, range, spots);
     for (uint32_t i = 0; i < range.count; i++) {
         const struct spot *spot = &spots[i];
+        if (spot->worker == WORKER_NONE) {
+            continue;
+        }
         const struct search_path *path = &found->answer.paths[range.first + i];
         const struct configs_choice *choice = &ask->known->configs.choices[path->first];
         const struct config config = esg_cut(choice->config, ask->fit.queue->items);
@@ -399,7 +402,7 @@ static int64_t place_range(
         const bool in_time =
             found->rule == ESG_GIVEN_UP || path->time_ns + late_ns <= found->target_ns;
         const int64_t end_ns = ask->known->configs.weights[path->first].time_ns + spot->score_ns;
-        if (spot->worker == WORKER_NONE || !in_time || end_ns > limit_ns) {
+        if (!in_time || end_ns > limit_ns) {
             continue;
         }
         if (spot->has_room && answer_out->count == 0 && found->rule == ESG_ON_TIME) {
@@ -409,11 +412,10 @@ static int64_t place_range(
         }
         if (spot->has_room) {
             add(answer_out, &config, spot->worker);
+        } else {
+            answer_out->waits_for = waits_ns == NO_WAIT_NS ? spot->worker : answer_out->waits_for;
+            waits_ns = min_i64(waits_ns, end_ns);
         }
-        if (!spot->has_room && waits_ns == NO_WAIT_NS) {
-            answer_out->waits_for = spot->worker;
-        }
-        waits_ns = spot->has_room ? waits_ns : min_i64(waits_ns, end_ns);
     }
     return waits_ns;
 }
