@@ -124,6 +124,13 @@ static inline void cluster_hold(struct cluster *cluster, uint32_t worker, uint32
     cluster_write(cluster, &row);
 }
 
+static inline void cluster_drop(struct cluster *cluster, uint32_t worker, uint32_t model)
+{
+    struct row row = cluster->board.entries[worker].live;
+    model_set_remove(&row.cache.resident, model);
+    cluster_write(cluster, &row);
+}
+
 /* @items of @model take @run_ns on a device of kind @device. */
 static inline void cluster_run(
     struct cluster *cluster, uint32_t model, uint32_t device, uint32_t items, int64_t run_ns)

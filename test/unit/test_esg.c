@@ -103,9 +103,7 @@ static void a_local_start_is_weighed_against_a_load(void **state)
     cluster_seat(&cluster, "esg:wait=0:margin=0");
     struct queue_facts queue = home_queue(&cluster, 1, 1, 0, 300);
     queue.holder = 2;
-    struct row row = cluster.board.entries[2].live;
-    model_set_remove(&row.cache.resident, 1);
-    cluster_write(&cluster, &row);
+    cluster_drop(&cluster, 2, 1);
     /* To move the inputs takes 5 ms, to load the model 500. */
     assert_int_not_equal(home_ask(&cluster, &queue).workers[0], 2);
 }

@@ -145,9 +145,7 @@ static void the_next_model_is_loaded_in_time(void **state)
     (void)state;
     cluster_seat(&cluster, "orion");
     for (uint32_t worker = 0; worker < 4; worker++) {
-        struct row row = cluster.board.entries[worker].live;
-        model_set_remove(&row.cache.resident, 1);
-        cluster_write(&cluster, &row);
+        cluster_drop(&cluster, worker, 1);
     }
     assert_true(policy_tick(&cluster.seat).rests); /* Nothing has run yet. */
     const struct queue_facts queue = home_queue(&cluster, 0, 4, 0, 170);

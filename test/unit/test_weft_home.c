@@ -28,20 +28,6 @@ static int setup(void **state)
     return 0;
 }
 
-static void forget(uint32_t worker, uint32_t model)
-{
-    struct row row = cluster.board.entries[worker].live;
-    model_set_remove(&row.cache.resident, model);
-    cluster_write(&cluster, &row);
-}
-
-static void remember(uint32_t worker, uint32_t model)
-{
-    struct row row = cluster.board.entries[worker].live;
-    model_set_add(&row.cache.resident, model);
-    cluster_write(&cluster, &row);
-}
-
 /* @worker has @gpu units left and runs for another @ms. */
 static void occupy(uint32_t worker, uint32_t gpu, int64_t ms)
 {
@@ -182,7 +168,7 @@ static void a_full_worker_with_the_model_is_waited_for(void **state)
     cluster_seat(&cluster, "weft");
     const struct queue_facts queue = home_queue(&cluster, 1, 1, 0, 900);
     for (uint32_t worker = 1; worker < 4; worker++) {
-        forget(worker, 1);
+        cluster_drop(&cluster, worker, 1);
     }
     assert_int_equal(home_ask(&cluster, &queue).workers[0], 0);
     occupy(0, 0, 40);
@@ -246,7 +232,7 @@ static void a_load_into_free_memory_costs_nobody(void **state)
     cluster_seat(&cluster, "weft");
     const struct queue_facts queue = home_queue(&cluster, 1, 1, 0, 900);
     for (uint32_t worker = 1; worker < 4; worker++) {
-        forget(worker, 1);
+        cluster_drop(&cluster, worker, 1);
     }
     occupy(0, 0, 400);
     assert_int_equal(home_ask(&cluster, &queue).count, 0);
@@ -278,7 +264,7 @@ static void what_is_used_often_is_not_evicted(void **state)
 {
     (void)state;
     for (uint32_t worker = 1; worker < 4; worker++) {
-        forget(worker, 1);
+        cluster_drop(&cluster, worker, 1);
     }
     assert_int_not_equal(wait_or_evict("weft"), 0); /* Half of the memory has room for all. */
     for (uint32_t worker = 0; worker < 4; worker++) {
@@ -442,7 +428,7 @@ static void what_waits_for_its_model_is_not_put_off(void **state)
     (void)state;
     cluster_seat(&cluster, "weft:gather=0");
     assert_int_equal(hope(59), HOPE_LATE);
-    forget(0, 0);
+    cluster_drop(&cluster, 0, 0);
     assert_int_equal(hope(59), HOPE_GOOD);
 }
 
@@ -507,13 +493,13 @@ static void start_late(const char *policy)
     const struct queue_facts patient = home_queue(&cluster, 1, 1, 0, 3000);
     cluster_seat(&cluster, policy);
     for (uint32_t worker = 0; worker < 4; worker++) {
-        forget(worker, 1);
+        cluster_drop(&cluster, worker, 1);
     }
     for (uint32_t i = 0; i < 8; i++) {
         assert_int_equal(home_ask(&cluster, &patient).count, 1);
     }
     for (uint32_t worker = 0; worker < 4; worker++) {
-        remember(worker, 1);
+        cluster_hold(&cluster, worker, 1);
     }
 }
 
@@ -715,7 +701,7 @@ static void models_in_use_are_copied_into_free_memory(void **state)
     (void)state;
     cluster_seat(&cluster, "weft");
     for (uint32_t worker = 1; worker < 4; worker++) {
-        forget(worker, 1);
+        cluster_drop(&cluster, worker, 1);
     }
     (void)home_join(&cluster, 1, 900);
     cluster.view.now_ns += 100 * MS;
@@ -812,7 +798,7 @@ static void what_fewest_workers_hold_is_copied_first(void **state)
 {
     (void)state;
     cluster_seat(&cluster, "weft");
-    forget(1, 1);
+    cluster_drop(&cluster, 1, 1);
     make_room(2, 1);
     make_room(3, 0);
     make_room(3, 1);
@@ -824,8 +810,8 @@ static void what_fewest_workers_hold_is_copied_first(void **state)
     assert_int_equal(answer.warms[0].model, 1);
     assert_int_equal(answer.warms[1].worker, 3); /* Now two hold the one, and three the other. */
     assert_int_equal(answer.warms[1].model, 1);
-    remember(1, 1);
-    remember(2, 1);
+    cluster_hold(&cluster, 1, 1);
+    cluster_hold(&cluster, 2, 1);
     assert_int_equal(policy_tick(&cluster.seat).warms[0].model, 0); /* As few: the first. */
 }
 
@@ -834,9 +820,11 @@ static void what_fewest_of_the_rack_hold_is_copied_first(void **state)
     (void)state;
     cluster.fleet->network.kind = NETWORK_TWO_TIER;
     cluster.fleet->network.nodes_per_rack = 2;
-    forget(0, 0); /* Of the first model there is one, near, of the second there are two, far. */
-    forget(1, 0);
-    forget(2, 1);
+    cluster_drop(
+        &cluster, 0,
+        0); /* Of the first model there is one, near, of the second there are two, far. */
+    cluster_drop(&cluster, 1, 0);
+    cluster_drop(&cluster, 2, 1);
     make_room(3, 0);
     make_room(3, 1);
     cluster_seat(&cluster, "weft:copy=2");

@@ -4,6 +4,7 @@
  * Covers: src/policy/weft_onward.c src/policy/weft.c src/policy/weft_inputs.c
  */
 #include "home_fixture.h"
+#include "weft_fixture.h"
 
 static struct cluster cluster;
 
@@ -30,29 +31,10 @@ static int setup(void **state)
     return 0;
 }
 
-static void forget(uint32_t worker, uint32_t model)
-{
-    struct row row = cluster.board.entries[worker].live;
-    model_set_remove(&row.cache.resident, model);
-    cluster_write(&cluster, &row);
-}
-
 /* Where @task goes, whose input on worker 0 takes @ms to any other. */
 static uint32_t place(uint32_t task, int64_t ms)
 {
-    const uint16_t placement[TASKS] = {0, PLACEMENT_UNBOUND, PLACEMENT_UNBOUND, PLACEMENT_UNBOUND};
-    const struct input_facts from = {.worker = 0, .bytes = (uint64_t)(ms * MS)};
-    const struct task_facts facts = {
-        .job = &cluster.job,
-        .placement = placement,
-        .task = task,
-        .items = 1,
-        .planned = WORKER_NONE,
-        .here = 0,
-        .input_count = 1,
-        .inputs = &from,
-    };
-    return policy_place_task(&cluster.seat, &facts);
+    return weft_place(&cluster, task, (uint64_t)(ms * MS));
 }
 
 /* To leave now takes 8 ms, and a later task would have to travel for 12. */
@@ -62,7 +44,7 @@ static void a_task_leaves_for_the_models_of_those_after_it(void **state)
     cluster_seat(&cluster, "weft:fork=0");
     assert_int_equal(place(FIRST, 8), 0);
     assert_int_equal(place(BEFORE, 8), 0);
-    forget(0, LAST);
+    cluster_drop(&cluster, 0, LAST);
     assert_int_equal(place(FIRST, 8), 1);
     assert_int_not_equal(place(BEFORE, 8), 0);
     assert_int_equal(place(BESIDE, 8), 0); /* It does not come after this one. */
@@ -78,8 +60,8 @@ static void what_came_before_does_not_count(void **state)
 {
     (void)state;
     cluster_seat(&cluster, "weft:fork=0");
-    forget(0, FIRST);
-    forget(0, BESIDE);
+    cluster_drop(&cluster, 0, FIRST);
+    cluster_drop(&cluster, 0, BESIDE);
     assert_int_equal(place(BEFORE, 8), 0);
     assert_int_equal(place(LAST, 8), 0);
 }
@@ -88,7 +70,7 @@ static void what_came_before_does_not_count(void **state)
 static void a_load_that_is_shorter_than_the_way_counts_instead(void **state)
 {
     (void)state;
-    forget(0, LAST);
+    cluster_drop(&cluster, 0, LAST);
     cluster_load(&cluster, LAST, MS / 2);
     cluster_seat(&cluster, "weft");
     assert_int_equal(place(FIRST, 8), 0);
@@ -99,10 +81,10 @@ static void all_that_come_later_count(void **state)
 {
     (void)state;
     cluster_seat(&cluster, "weft:onward=1");
-    forget(0, LAST);
+    cluster_drop(&cluster, 0, LAST);
     assert_int_equal(place(FIRST, 20), 0);
-    forget(0, BEFORE);
-    forget(0, BESIDE);
+    cluster_drop(&cluster, 0, BEFORE);
+    cluster_drop(&cluster, 0, BESIDE);
     assert_int_equal(place(FIRST, 20), 1);
 }
 
@@ -110,7 +92,7 @@ static void all_that_come_later_count(void **state)
 static void inputs_take_links_that_are_not_busy(void **state)
 {
     (void)state;
-    forget(0, LAST);
+    cluster_drop(&cluster, 0, LAST);
     cluster_seat(&cluster, "weft");
     for (uint32_t i = 0; i < 6; i++) {
         assert_int_equal(place(LAST, 20), 1 + i % 3);
