@@ -4,6 +4,7 @@
 #include "base/numbers.h"
 #include "policy/weft_batch.h"
 #include "policy/weft_home.h"
+#include "policy/weft_keep.h"
 #include "policy/weft_options.h"
 
 /* Configs are searched for as esg does by default, with time for transfers. */
@@ -105,20 +106,6 @@ static bool is_long(const struct way *way, int64_t part)
     return way->travel_ns > way->run_ns / part;
 }
 
-/* Whether every worker has memory for all models. */
-static bool have_all_models(const struct plan_input *input)
-{
-    uint64_t bytes = 0;
-    bool have_all = true;
-    for (uint32_t model = 0; model < input->profile->model_count; model++) {
-        bytes += input->profile->models[model].resident_bytes;
-    }
-    for (uint32_t worker = 0; worker < input->fleet->worker_count && have_all; worker++) {
-        have_all = bytes <= input->fleet->workers[worker].memory_bytes;
-    }
-    return have_all;
-}
-
 static struct way way_of(
     const struct plan_input *input, const struct esg_plan *esg, const struct workflow *workflow,
     uint32_t task)
@@ -154,7 +141,7 @@ void weft_home_plan(struct arena *arena, const struct plan_input *input, struct 
     const struct esg_plan *esg = esg_plan(arena, &asked);
     const bool are_gathered = gathers(input);
     const bool are_far = are_long(input, esg);
-    const int64_t part = have_all_models(input) ? LONG_WAY : LONG_WAY_TO_MODELS;
+    const int64_t part = weft_keep_have_all(input, /* part */ 1) ? LONG_WAY : LONG_WAY_TO_MODELS;
     bool *shares = arena_alloc(arena, catalogue->queue_count * sizeof(*shares));
     bool *waits = arena_alloc(arena, catalogue->queue_count * sizeof(*waits));
     const uint32_t kind_count = input->fleet->device_count;

@@ -5,17 +5,22 @@
 #include "policy/weft_home.h"
 #include "policy/weft_options.h"
 
-bool weft_keep_plan(const struct plan_input *input)
+bool weft_keep_have_all(const struct plan_input *input, uint32_t part)
 {
     uint64_t bytes = 0;
-    bool is_short = input->fleet->has_slots;
+    bool have_all = true;
     for (uint32_t model = 0; model < input->profile->model_count; model++) {
         bytes += input->profile->models[model].resident_bytes;
     }
-    for (uint32_t worker = 0; worker < input->fleet->worker_count && !is_short; worker++) {
-        is_short = input->fleet->workers[worker].memory_bytes / 2 < bytes;
+    for (uint32_t worker = 0; worker < input->fleet->worker_count && have_all; worker++) {
+        have_all = bytes <= input->fleet->workers[worker].memory_bytes / part;
     }
-    return is_short;
+    return have_all;
+}
+
+bool weft_keep_plan(const struct plan_input *input)
+{
+    return input->fleet->has_slots || !weft_keep_have_all(input, /* part */ 2);
 }
 
 /* Whether models that leave are missed. */

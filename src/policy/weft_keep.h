@@ -9,6 +9,9 @@
 
 #include "policy/policy.h"
 
+/* Whether one part in @part of the memory of every worker has room for all models. */
+bool weft_keep_have_all(const struct plan_input *input, uint32_t part);
+
 /* Whether models may have to leave some worker: half of its memory cannot hold all of them. */
 bool weft_keep_plan(const struct plan_input *input);
 
