@@ -11,10 +11,11 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "base/numbers.h"
+#include "base/units.h"
 
 enum {
     PAGE_BYTES = 4096,
-    PAUSE_NS = 1000, /* Before the next copy, beside runs; the system makes some 60 us of it. */
+    PAUSE_NS = 100 * NS_PER_US, /* Before the next copy, beside runs. */
 };
 
 uint64_t cuda_weights_round(const struct cuda_device *device, uint64_t bytes)
