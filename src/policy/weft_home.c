@@ -2,29 +2,17 @@
 
 #include "base/numbers.h"
 #include "policy/choose.h"
-#include "policy/compass_cost.h"
 #include "policy/esg_order.h"
 #include "policy/esg_search.h"
-#include "policy/fit.h"
 #include "policy/weft_haste.h"
 #include "policy/weft_inputs.h"
 #include "policy/weft_keep.h"
 #include "policy/weft_options.h"
-#include "policy/weft_spare.h"
 #include "policy/weft_split.h"
-#include "policy/weighed.h"
-
-/* A worker without room is free in a moment at the earliest, even if its row is about to say so. */
-#define WAIT_LEAST_NS INT64_C(1000000)
-
-/* A load that evicts is paid again, by tasks that wait for what left, and by those behind them. */
-enum { EVICTION_WEIGHT = 2 };
+#include "policy/weft_spot.h"
 
 /* As many free units as a config needs, and no more: it fits best there. */
 #define UNITS_ENOUGH UINT32_MAX
-
-/* What waits for links is late by one part in this many of what it costs others there. */
-enum { OWN_WAIT = 4 };
 
 void weft_home_queued(const struct policy_input *input, const struct ready_facts *task)
 {
@@ -50,174 +38,8 @@ int64_t weft_home_order(const struct policy_input *input, const struct ready_fac
     return job->arrived_ns + esg_scaled(whole_ns, known->group_end_ns);
 }
 
-/* The queue in question. */
-struct ask {
-    struct fit_ask fit; /* With the input as it is. */
-    const struct weft_inputs *inputs;
-    const struct esg_queue *known;
-    const struct weft_learn *learn;
-    uint32_t number;        /* Of the queue. */
-    uint64_t bytes;         /* Of its models, and what one item needs. */
-    uint64_t model_bytes;   /* Of its models alone. */
-    int64_t model;          /* What its model takes, as a ratio to the profile. */
-    int64_t slower;         /* Than expected, by rows, on average. */
-    int64_t eviction_64ths; /* What a load costs others if it evicts, in loads. */
-};
-
-/* A worker: what does not depend on the config. */
-struct place {
-    struct fit_place fit;
-    uint32_t node;
-    int64_t load_ns;
-    int64_t eviction_ns;  /* What a load costs others: nothing if there is room for it. */
-    int64_t slowness;     /* What everything takes there, as a ratio. */
-    uint64_t spare_bytes; /* Memory for what batches work with; UINT64_MAX: enough. */
-};
-
-/* A config: what does not depend on the worker. */
-struct bid {
-    struct config config;
-    const struct configs_choice *choice;
-    uint64_t bytes;   /* What it needs. */
-    int64_t slowness; /* What it takes, as a ratio to what was planned. */
-    int64_t floor_ns; /* Where none of its inputs are, its score is no lower. */
-};
-
-/* One config, and where it would run. */
-struct spot {
-    uint32_t worker; /* WORKER_NONE: nowhere. */
-    bool has_room;
-    int64_t delay_ns; /* Until the batch starts. */
-    int64_t more_ns;  /* What its run takes beyond what was planned. */
-    int64_t score_ns; /* Both, with what it costs others. */
-    uint32_t left;    /* Units of the device that are free. */
-    bool is_ideal;    /* It starts at once, costs others nothing and is as fast as measured. */
-};
-
-_Static_assert((int)VIEW_SLOWER_ONE == (int)WEFT_LEARN_ONE, "rows speak of the same parts");
-
-static const struct spot NOWHERE = {.worker = WORKER_NONE, .score_ns = INT64_MAX};
-
-/* What everything takes on @worker: by what was learnt here, or by its row beside those of all. */
-static int64_t slowness_of(const struct ask *ask, uint32_t worker)
-{
-    const struct view *view = ask->fit.input->view;
-    const int64_t one = WEFT_LEARN_ONE;
-    const int64_t learnt = weft_learnt_worker(ask->learn, worker, view->now_ns);
-    const int64_t shown = (one + view_slower(view, worker)) * one / (one + ask->slower);
-    return shown > one + one / 2 ? max_i64(learnt, shown) : learnt;
-}
-
-/* What a run of @bid takes beyond what was planned where everything takes @slowness. */
-static int64_t more_ns(const struct policy_input *input, const struct bid *bid, int64_t slowness)
-{
-    return input->options[WEFT_LEARN] == 0
-               ? 0
-               : weft_learnt_more_ns(bid->choice->beside_ns, bid->slowness, slowness);
-}
-
-static struct place look_at_worker(const struct ask *ask, uint32_t worker)
-{
-    const struct policy_input *input = ask->fit.input;
-    const struct view *view = input->view;
-    const int64_t load_ns = fit_load_ns(input, ask->fit.task, worker);
-    const struct fit_place fit = fit_look(view, worker);
-    const bool evicts = load_ns > 0 && view_cache(view, worker)->free_bytes < ask->bytes;
-    const int64_t loss_ns = evicts ? weft_keep_loss_ns(input, ask->fit.task, worker) : 0;
-    return (struct place){
-        .fit = fit,
-        .node = view->fleet->workers[worker].node,
-        .load_ns = load_ns,
-        .eviction_ns = evicts ? load_ns / 64 * ask->eviction_64ths + loss_ns : 0,
-        .slowness = slowness_of(ask, worker),
-        .spare_bytes = load_ns == 0 ? weft_spare_bytes(input, worker, fit.room.gpu) : UINT64_MAX,
-    };
-}
-
-/* What @bid costs at least where none of its inputs are. INT64_MIN: that cannot be told. */
-static int64_t floor_of(const struct ask *ask, const struct bid *bid)
-{
-    const struct policy_input *input = ask->fit.input;
-    const uint64_t bytes = bid->config.batch * ask->fit.bytes_per_item;
-    if (!ask->inputs->are_together || weft_learnt_is_any_faster(ask->learn)) {
-        return INT64_MIN;
-    }
-    return fleet_transfer_least_ns(input->view->fleet, bytes) +
-           more_ns(input, bid, /* slowness */ WEFT_LEARN_ONE);
-}
-
-static struct bid look_at_config(const struct ask *ask, const struct configs_choice *choice)
-{
-    const struct config config = esg_cut(choice->config, ask->fit.queue->items);
-    struct bid bid = {
-        .config = config,
-        .choice = choice,
-        .bytes = fit_bytes(&ask->fit, &config),
-        .slowness = weft_learnt_config(ask->learn, ask->number, choice->device, choice->config),
-    };
-    bid.floor_ns = floor_of(ask, &bid);
-    return bid;
-}
-
-/* Whether @place could ever run @bid. */
-static bool can_hold(const struct ask *ask, const struct place *place, const struct bid *bid)
-{
-    return place->fit.device->device == bid->choice->device &&
-           configs_can_hold(
-               ask->fit.input->view->fleet, place->fit.worker, &bid->config, bid->bytes);
-}
-
-/*
- * Whether @bid would wait at @place for memory: as much for each unit that is in use as it needs
- * for each of its own is taken.
- */
-static bool lacks_memory(const struct place *place, const struct bid *bid, uint64_t model_bytes)
-{
-    const uint64_t bytes = bid->bytes - model_bytes;
-    const uint32_t used = place->fit.device->gpu_units - place->fit.room.gpu;
-    return place->spare_bytes != UINT64_MAX &&
-           bytes + bytes * used / max_u32(bid->config.gpu, 1) > place->spare_bytes;
-}
-
-/* How @bid would run at @place, which could hold it. */
-static struct spot look_at_both(
-    const struct ask *ask, const struct place *place, const struct bid *bid)
-{
-    const struct policy_input *input = ask->fit.input;
-    const uint32_t batch = bid->config.batch;
-    const int64_t toll_ns = weft_inputs_toll_ns(ask->inputs, batch, place->node) / 64 *
-                            compass_64ths(input->options[WEFT_TOLL]);
-    const int64_t arrive_ns =
-        weft_inputs_arrive_ns(ask->inputs, batch, place->node) + toll_ns / OWN_WAIT;
-    struct spot spot = {
-        .worker = place->fit.worker,
-        .has_room = fit_has_room(&ask->fit, &place->fit, &bid->config, bid->bytes),
-        .left = place->fit.room.gpu,
-        .delay_ns = max_i64(place->load_ns, arrive_ns),
-    };
-    if (!spot.has_room && input->options[WEFT_HOLD] == 0) {
-        return NOWHERE;
-    }
-    int64_t wait_ns = 0;
-    if (!spot.has_room || lacks_memory(place, bid, ask->model_bytes)) {
-        const int64_t free_at_ns = view_free_at_ns(input->view, spot.worker);
-        wait_ns = max_i64(free_at_ns - input->view->now_ns, WAIT_LEAST_NS);
-        spot.delay_ns += wait_ns;
-    }
-    spot.more_ns = more_ns(input, bid, place->slowness);
-    /* Others wait as well behind one that waits, on links, and for what is evicted. */
-    spot.score_ns = spot.delay_ns + spot.more_ns + wait_ns + toll_ns + place->eviction_ns;
-    spot.is_ideal = spot.has_room && spot.delay_ns == 0 && place->slowness <= WEFT_LEARN_ONE;
-    if (input->weighed != NULL) {
-        weighed_note(
-            input, ask->fit.task, ask->fit.queue->task, spot.worker, &bid->config,
-            input->view->now_ns + bid->choice->run_ns + spot.score_ns);
-    }
-    return spot;
-}
-
 /* In a tie, the tightest fit: it leaves room elsewhere for what needs more. */
-static bool is_better(const struct spot *a, const struct spot *b)
+static bool is_better(const struct weft_spot *a, const struct weft_spot *b)
 {
     return a->score_ns != b->score_ns ? a->score_ns < b->score_ns : a->left < b->left;
 }
@@ -232,20 +54,20 @@ static void add(struct dispatch_answer *answer, const struct config *config, uin
 }
 
 /* Of all configs the one that ends first, if it can start now. */
-static void hurry(const struct ask *ask, struct dispatch_answer *answer_out)
+static void hurry(const struct weft_ask *ask, struct dispatch_answer *answer_out)
 {
     const struct view *view = ask->fit.input->view;
     const struct configs *configs = &ask->known->configs;
     const uint32_t head = min_u32(ask->fit.queue->head_items, ask->known->batch_max);
     const uint32_t most = max_u32(ask->fit.queue->items, head);
-    struct spot best = NOWHERE; /* Its score counts the run as well. */
+    struct weft_spot best = WEFT_SPOT_NOWHERE; /* Its score counts the run as well. */
     struct config best_config = {0};
     for (uint32_t at = 0; at < view->fleet->worker_count; at++) {
         const uint32_t worker = choose_round(view, at);
         if (!view_is_usable(view, worker)) {
             continue;
         }
-        const struct place place = look_at_worker(ask, worker);
+        const struct weft_place place = weft_spot_place(ask, worker);
         for (uint32_t i = 0; i < configs->count; i++) { /* The fastest first. */
             const int64_t time_ns = configs->weights[i].time_ns;
             const uint32_t batch = configs->choices[i].config.batch;
@@ -255,11 +77,11 @@ static void hurry(const struct ask *ask, struct dispatch_answer *answer_out)
             if (batch < head || batch > most) {
                 continue;
             }
-            const struct bid bid = look_at_config(ask, &configs->choices[i]);
-            if (!can_hold(ask, &place, &bid)) {
+            const struct weft_bid bid = weft_spot_bid(ask, &configs->choices[i]);
+            if (!weft_spot_can_hold(ask, &place, &bid)) {
                 continue;
             }
-            struct spot spot = look_at_both(ask, &place, &bid);
+            struct weft_spot spot = weft_spot_look(ask, &place, &bid);
             spot.score_ns += spot.worker == WORKER_NONE ? 0 : time_ns;
             if (is_better(&spot, &best)) {
                 best = spot;
@@ -276,29 +98,29 @@ static void hurry(const struct ask *ask, struct dispatch_answer *answer_out)
 
 /* Whether @worker is full and each of @count configs has a better place than any full one. */
 static bool is_hopeless(
-    const struct ask *ask, uint32_t worker, const struct spot *spots, uint32_t count)
+    const struct weft_ask *ask, uint32_t worker, const struct weft_spot *spots, uint32_t count)
 {
     bool is_hopeless = view_gpu_at_most(ask->fit.input->view, worker) == 0;
     for (uint32_t i = 0; i < count && is_hopeless; i++) {
-        is_hopeless = spots[i].score_ns < WAIT_LEAST_NS;
+        is_hopeless = spots[i].score_ns < WEFT_WAIT_LEAST_NS;
     }
     return is_hopeless && ask->fit.input->weighed == NULL;
 }
 
 /* @worker is one more for @count bids. */
 static void try_all(
-    const struct ask *ask, uint32_t worker, const struct bid *bids, struct spot *spots,
-    uint32_t count)
+    const struct weft_ask *ask, uint32_t worker, const struct weft_bid *bids,
+    struct weft_spot *spots, uint32_t count)
 {
     if (is_hopeless(ask, worker, spots, count) || !view_is_usable(ask->fit.input->view, worker)) {
         return;
     }
-    const struct place place = look_at_worker(ask, worker);
+    const struct weft_place place = weft_spot_place(ask, worker);
     for (uint32_t i = 0; i < count; i++) {
-        if (!can_hold(ask, &place, &bids[i])) {
+        if (!weft_spot_can_hold(ask, &place, &bids[i])) {
             continue;
         }
-        const struct spot spot = look_at_both(ask, &place, &bids[i]);
+        const struct weft_spot spot = weft_spot_look(ask, &place, &bids[i]);
         if (!spots[i].is_ideal && is_better(&spot, &spots[i])) { /* Strict: the first wins a tie. */
             spots[i] = spot;
         }
@@ -306,9 +128,10 @@ static void try_all(
 }
 
 /* Whether @bid is no better where none of its inputs are and @left units are free. */
-static bool is_beaten(const struct bid *bid, const struct spot *spot, uint32_t left)
+static bool is_beaten(const struct weft_bid *bid, const struct weft_spot *spot, uint32_t left)
 {
-    const int64_t wait_ns = left < bid->config.gpu ? 2 * WAIT_LEAST_NS : 0; /* It counts twice. */
+    const int64_t wait_ns =
+        left < bid->config.gpu ? 2 * WEFT_WAIT_LEAST_NS : 0; /* It counts twice. */
     const int64_t least_ns = bid->floor_ns + wait_ns;
     return spot->is_ideal || least_ns > spot->score_ns ||
            (least_ns == spot->score_ns && left >= spot->left);
@@ -316,8 +139,8 @@ static bool is_beaten(const struct bid *bid, const struct spot *spot, uint32_t l
 
 /* Whether none is better there; with UNITS_ENOUGH, wherever that is. */
 static bool are_beaten(
-    const struct ask *ask, const struct bid *bids, const struct spot *spots, uint32_t count,
-    uint32_t left)
+    const struct weft_ask *ask, const struct weft_bid *bids, const struct weft_spot *spots,
+    uint32_t count, uint32_t left)
 {
     bool are_beaten = ask->fit.input->weighed == NULL;
     for (uint32_t i = 0; i < count && are_beaten; i++) {
@@ -339,17 +162,17 @@ struct range {
  * is known by then is not looked at, and the search ends once none could be.
  */
 static void find(
-    const struct ask *ask, const struct esg_found *found, struct range range,
-    struct spot *spots_out)
+    const struct weft_ask *ask, const struct esg_found *found, struct range range,
+    struct weft_spot *spots_out)
 {
     const struct view *view = ask->fit.input->view;
     const struct fleet *fleet = view->fleet;
     const uint32_t near = weft_inputs_node(ask->inputs, 0);
-    struct bid bids[SEARCH_PATHS_MAX];
+    struct weft_bid bids[SEARCH_PATHS_MAX];
     for (uint32_t i = 0; i < range.count; i++) {
         const uint32_t number = found->answer.paths[range.first + i].first;
-        bids[i] = look_at_config(ask, &ask->known->configs.choices[number]);
-        spots_out[i] = NOWHERE;
+        bids[i] = weft_spot_bid(ask, &ask->known->configs.choices[number]);
+        spots_out[i] = WEFT_SPOT_NOWHERE;
     }
     for (uint32_t i = 0; near != NODE_NONE && i < fleet->nodes[near].worker_count; i++) {
         try_all(ask, fleet->nodes[near].worker_first + i, bids, spots_out, range.count);
@@ -368,7 +191,7 @@ static void find(
 
 /* What a batch that ends @late_ns later than planned is late by, by the clock of the profile. */
 static int64_t in_profile_ns(
-    const struct ask *ask, const struct configs_choice *choice, int64_t late_ns)
+    const struct weft_ask *ask, const struct configs_choice *choice, int64_t late_ns)
 {
     const int64_t run_ns = choice->beside_ns;
     return ask->model == WEFT_LEARN_ONE ? late_ns
@@ -383,14 +206,14 @@ static int64_t in_profile_ns(
  * end, with all that it costs others, that is in time and cannot; NO_WAIT_NS: there is none.
  */
 static int64_t place_range(
-    const struct ask *ask, const struct esg_found *found, struct range range, int64_t limit_ns,
+    const struct weft_ask *ask, const struct esg_found *found, struct range range, int64_t limit_ns,
     struct dispatch_answer *answer_out)
 {
-    struct spot spots[SEARCH_PATHS_MAX];
+    struct weft_spot spots[SEARCH_PATHS_MAX];
     int64_t waits_ns = NO_WAIT_NS;
     find(ask, found, range, spots);
     for (uint32_t i = 0; i < range.count; i++) {
-        const struct spot *spot = &spots[i];
+        const struct weft_spot *spot = &spots[i];
         if (spot->worker == WORKER_NONE) {
             continue;
         }
@@ -422,7 +245,7 @@ static int64_t place_range(
 
 /* If there are other kinds of devices: configs there that can start and end within @limit_ns. */
 static void place_kinds(
-    const struct ask *ask, const struct esg_found *found, int64_t limit_ns,
+    const struct weft_ask *ask, const struct esg_found *found, int64_t limit_ns,
     struct dispatch_answer *answer_out)
 {
     const struct policy_input *input = ask->fit.input;
@@ -445,7 +268,7 @@ static void place_kinds(
  * of all kinds of devices only if the queue would wait for longer.
  */
 static bool place(
-    const struct ask *ask, const struct esg_found *found, struct dispatch_answer *answer_out)
+    const struct weft_ask *ask, const struct esg_found *found, struct dispatch_answer *answer_out)
 {
     const uint32_t count = found->answer.count;
     const struct range first = {.count = min_u32(count, 1)};
@@ -490,7 +313,7 @@ static void dispatch_queue(
     struct weft_state *state = input->state;
     const struct esg_queue *known = esg_queue(&asked, queue->workflow, queue->task);
     struct weft_inputs inputs;
-    struct ask ask = {
+    struct weft_ask ask = {
         .inputs = &inputs,
         .fit =
             {
@@ -507,7 +330,6 @@ static void dispatch_queue(
         .model_bytes = need_bytes(input->profile, &workflow->tasks[queue->task], /* items */ 0),
         .model = model,
         .slower = weft_slower(input),
-        .eviction_64ths = compass_64ths(EVICTION_WEIGHT),
     };
     answer_out->near_first = true;
     const uint32_t paths = queue->rechecks > 0 ? SEARCH_PATHS_MAX : (uint32_t)asked.options[ESG_K];

@@ -4,10 +4,7 @@
  * Such tasks wait in home queues, so that batches form from the whole cluster. Their configs are
  * those of esg's search: the cheapest that end in time, or sooner while devices are idle. What
  * differs is the worker. All that could ever run the config are looked at, also those that have no
- * room for it yet:
- *
- *     delay = wait for room or memory + max(load of models, transfers of all inputs + toll / 4)
- *     score = delay + what runs take longer there + wait + toll + 2 x load + loss, if it evicts
+ * room for it yet, by when the batch would end there and what that costs others (weft_spot.h).
  *
  * If a config would be in time on a worker that has no room, and none is on one that has, the
  * queue waits. If none is in time anywhere, the config and worker that end first are taken.

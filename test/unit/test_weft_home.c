@@ -5,7 +5,7 @@
  *         src/policy/weft_learn.c src/policy/weft_give_up.c src/policy/weft_copy.c
  *         src/policy/weft_batch.c src/policy/weft_begin.c src/policy/weft_spare.c
  *         src/policy/weft_inputs.c src/policy/weft_ended.c src/policy/weft_kinds.c
- *         src/policy/paying.c
+ *         src/policy/weft_spot.c src/policy/paying.c
  */
 #include "home_fixture.h"
 #include "policy/weft_learn.h"
