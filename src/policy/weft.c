@@ -57,6 +57,7 @@
 #include "policy/weft_keep.h"
 #include "policy/weft_onward.h"
 #include "policy/weft_options.h"
+#include "policy/weft_sources.h"
 #include "policy/weft_stay.h"
 #include "policy/weighed.h"
 
@@ -317,7 +318,7 @@ static int64_t free_at_ns(
     const struct weft_hop *hop, uint32_t worker, int64_t run_ns, int64_t faded)
 {
     const struct view *view = hop->input->view;
-    int64_t free_ns = view_free_at_ns(view, worker);
+    int64_t free_ns = view_free_at_ns(view, worker) + weft_sources_ns(hop, worker);
     free_ns += weft_fade_ns(view, free_ns, hop->mean_ns, faded);
     if (hop->input->orders && hop->input->options[WEFT_AHEAD] != 0) {
         free_ns -= weft_ahead_ns(view, worker, hop->key_ns, run_ns);

@@ -24,10 +24,11 @@ static inline void weft_seat(struct cluster *cluster, const char *options)
     cluster_seat(cluster, text);
 }
 
-/* Where @task goes, whose input of @bytes is on worker 0, like the first task. */
-static inline uint32_t weft_place(struct cluster *cluster, uint32_t task, uint64_t bytes)
+/* Where @task goes, whose input of @bytes is on worker 0; others have gone where @placement says.
+ */
+static inline uint32_t weft_place_beside(
+    struct cluster *cluster, uint32_t task, uint64_t bytes, const uint16_t *placement)
 {
-    const uint16_t placement[4] = {0, PLACEMENT_UNBOUND, PLACEMENT_UNBOUND, PLACEMENT_UNBOUND};
     const struct input_facts from = {.worker = 0, .bytes = bytes};
     const struct task_facts facts = {
         .job = &cluster->job,
@@ -39,8 +40,15 @@ static inline uint32_t weft_place(struct cluster *cluster, uint32_t task, uint64
         .input_count = 1,
         .inputs = &from,
     };
-    assert_in_range(cluster->graph->task_count, 1, ARRAY_COUNT(placement));
     return policy_place_task(&cluster->seat, &facts);
+}
+
+/* Where @task goes, whose input of @bytes is on worker 0, like the first task. */
+static inline uint32_t weft_place(struct cluster *cluster, uint32_t task, uint64_t bytes)
+{
+    const uint16_t placement[4] = {0, PLACEMENT_UNBOUND, PLACEMENT_UNBOUND, PLACEMENT_UNBOUND};
+    assert_in_range(cluster->graph->task_count, 1, ARRAY_COUNT(placement));
+    return weft_place_beside(cluster, task, bytes, placement);
 }
 
 #endif /* UNIT_WEFT_FIXTURE_H */
