@@ -182,7 +182,9 @@ static void dispatch(
     if (queue->worker == WORKER_NONE) {
         dispatch_home(input, queue, answer_out);
     } else {
-        esg_dispatch_own(input, queue, answer_out);
+        const struct queue_facts facts =
+            esg_with_inputs(queue, esg_queue(input, queue->workflow, queue->task));
+        esg_dispatch_own(input, &facts, ESG_ANY_TIME_NS, answer_out);
     }
 }
 

@@ -25,9 +25,7 @@ int64_t esg_order(const struct policy_input *input, const struct ready_facts *ta
     return is_late ? due_ns + whole_ns : due_ns;
 }
 
-/* @queue, whose inputs are there, as plans see it that count their way: that much later. */
-static struct queue_facts with_inputs(
-    const struct queue_facts *queue, const struct esg_queue *known)
+struct queue_facts esg_with_inputs(const struct queue_facts *queue, const struct esg_queue *known)
 {
     struct queue_facts facts = *queue;
     if (queue->head_deadline_ns != INT64_MAX) {
@@ -37,23 +35,21 @@ static struct queue_facts with_inputs(
     return facts;
 }
 
-/* On a worker's own queue only the config is to choose, of those measured on its device. */
 void esg_dispatch_own(
-    const struct policy_input *input, const struct queue_facts *queue,
+    const struct policy_input *input, const struct queue_facts *queue, int64_t end_ns,
     struct dispatch_answer *answer_out)
 {
     const struct fleet_worker *worker = &input->view->fleet->workers[queue->worker];
     const struct esg_queue *known = esg_queue(input, queue->workflow, queue->task);
-    const struct queue_facts facts = with_inputs(queue, known);
     struct esg_found found;
     const struct esg_wish wish = {
         .path_count = (uint32_t)input->options[ESG_K],
-        .target_ns = esg_target_ns(input, &facts),
-        .end_ns = ESG_ANY_TIME_NS,
+        .target_ns = esg_target_ns(input, queue),
+        .end_ns = end_ns,
     };
-    esg_search(input, &facts, &wish, &found);
+    esg_search(input, queue, &wish, &found);
     if (input->options[ESG_WAIT] != 0) {
-        answer_out->wake_at_ns = esg_warm_wait(input, &facts, &found);
+        answer_out->wake_at_ns = esg_warm_wait(input, queue, &found);
         if (answer_out->wake_at_ns != 0) {
             return;
         }

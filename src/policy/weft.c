@@ -27,8 +27,9 @@
  * after its arrival, so that short jobs do not wait for long ones. What can no longer be in time
  * gives way to what can (weft_give_up.h). What is evicted is chosen as by compass. Batches are made
  * where they pay, on parts of a device if those cost nothing (weft_batch.h). Tasks that were
- * measured on shares of several devices wait in home queues instead (weft_home.h), or are placed by
- * what a worker costs those that come after them, too (weft_onward.h).
+ * measured on shares of several devices, or in batches on whole ones, wait in home queues instead
+ * (weft_home.h). Of shares they may be placed by what a worker costs those that come after them,
+ * too (weft_onward.h).
  *
  * Source: our own; costs of models as in compass, tolls as marginal waits of a queue (Nona),
  * configs of shares and batches as in esg.
@@ -64,6 +65,15 @@
 /* By which part of the way that is left to go the keys of branches of a job differ. */
 enum { BRANCHES_APART = 1024 };
 
+static int64_t mean_of(const int64_t *all_ns, uint32_t count)
+{
+    int64_t sum_ns = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        sum_ns += all_ns[i] / count;
+    }
+    return sum_ns;
+}
+
 /* The critical path of each workflow on the fastest devices. */
 static const void *plan(struct arena *arena, const struct plan_input *input)
 {
@@ -85,6 +95,8 @@ static const void *plan(struct arena *arena, const struct plan_input *input)
     }
     plan->path_ns = path_ns;
     plan->ranks_ns = ranks_ns;
+    plan->path_mean_ns = mean_of(path_ns, count);
+    plan->has_all = weft_keep_have_all(input, /* part */ 1);
     plan->is_short = weft_keep_plan(input);
     weft_home_plan(arena, input, plan);
     return plan;
@@ -249,15 +261,15 @@ static void open_hop(
     struct weft_hop *hop, const struct policy_input *input, const struct task_facts *facts,
     uint16_t *groups)
 {
+    const struct weft_plan *plan = input->plan;
     hop->input = input;
     hop->facts = facts;
     hop->prices = (struct compass_prices){
-        .spread_64ths = compass_64ths(input->options[WEFT_SPREAD]),
+        .spread_64ths = compass_64ths(weft_keep_spread(input, facts)),
         .keep_64ths = compass_64ths(input->options[WEFT_KEEP]),
     };
     compass_task_init(&hop->task, input, &facts->job->graph->tasks[facts->task], facts->items);
     hop->task.demand = &state_of(input)->demand;
-    const struct weft_plan *plan = input->plan;
     hop->is_of_shares = plan->shares[facts->job->graph->queue_first + facts->task];
     hop->key_ns = policy_advance(key_of(input, facts->job, facts->task), facts->job->priority);
     hop->bytes = 0;

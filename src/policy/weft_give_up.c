@@ -23,6 +23,10 @@ void weft_answered(const struct policy_input *input, const struct answered_facts
     struct weft_state *state = input->state;
     uint32_t *lost = &state->lost[job->job->workflow];
     *lost = job->completed ? 0 : *lost + (job->late ? 1 : 0);
+    if (job->job->deadline_ns != INT64_MAX &&
+        job->latency_ns > job->job->deadline_ns - job->job->arrived_ns) {
+        weft_haste_note_late(input);
+    }
 }
 
 /*
@@ -66,7 +70,7 @@ static bool is_doubtful(const struct policy_input *input, const struct ready_fac
     const int64_t path_ns = learnt_ns(input, plan->path_ns[job->workflow]);
     const int64_t spare_ns = max_i64(whole_ns - path_ns, 0);
     const bool is_at_home = plan->waits[job->graph->queue_first + task->task];
-    const int64_t idle = is_at_home ? weft_idle_share(input) * IDLE_ENOUGH : WEFT_IDLE_ONE;
+    const int64_t idle = is_at_home ? weft_idle_mean(input) * IDLE_ENOUGH : WEFT_IDLE_ONE;
     const double busy = (double)max_i64(WEFT_IDLE_ONE - idle, 0) / WEFT_IDLE_ONE;
     const double share = (double)rest_ns(input, task) / (double)max_i64(path_ns, 1);
     const double wait_ns = input->options[WEFT_RESERVE] * busy * share * (double)spare_ns;

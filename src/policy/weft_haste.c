@@ -4,9 +4,30 @@
 #include "policy/compass_cost.h"
 #include "policy/weft_home.h"
 #include "policy/weft_options.h"
+#include "policy/weft_share.h"
 
 /* A batch whose whole time went by before it began; and a new one counts one part in so many. */
 enum { OFF_ONE = 1 << 20, OFF_WEIGHT = 64 };
+
+/*
+ * What is idle is averaged over about as long as it takes to start so many batches that keep a unit
+ * for a critical path each: of few units a moment says little.
+ */
+enum { IDLE_STARTS = 4 };
+
+/* The average is kept in so much smaller parts. */
+enum { IDLE_FINE = 1024 };
+
+/* What is idle now has been so for @passed_ns, of @units in all. */
+static void note_idle(const struct policy_input *input, int64_t passed_ns, int64_t units)
+{
+    const struct weft_plan *plan = input->plan;
+    struct weft_state *state = input->state;
+    const int64_t span_ns = plan->path_mean_ns / max_i64(units, 1) * IDLE_STARTS;
+    const int64_t part = passed_ns / ((span_ns + passed_ns) / WEFT_SHARE_ONE + 1);
+    const int64_t gap = state->idle * IDLE_FINE - state->idle_mean;
+    state->idle_mean += gap / WEFT_SHARE_ONE * part;
+}
 
 int64_t weft_idle_share(const struct policy_input *input)
 {
@@ -28,10 +49,20 @@ int64_t weft_idle_share(const struct policy_input *input)
             usable++;
         }
     }
+    const bool is_first = state->idle_at_ns == 0;
+    const int64_t passed_ns = is_first ? DURATION_NS_MAX : view->now_ns - state->idle_at_ns;
     state->idle_at_ns = view->now_ns;
     state->slower = usable > 0 ? slower / usable : 0;
     state->idle = (int64_t)(idle * WEFT_IDLE_ONE / (all > 0 ? all : 1));
+    note_idle(input, passed_ns, (int64_t)all);
     return state->idle;
+}
+
+int64_t weft_idle_mean(const struct policy_input *input)
+{
+    const struct weft_state *state = input->state;
+    (void)weft_idle_share(input); /* Both are found out at once. */
+    return state->idle_mean / IDLE_FINE;
 }
 
 bool weft_may_rush(const struct policy_input *input, const struct queue_facts *queue)
@@ -47,11 +78,17 @@ int64_t weft_slower(const struct policy_input *input)
     return state->slower;
 }
 
-/* Whether a batch may have the units of @choice: a part of the device, if they cost nothing. */
+/*
+ * Whether a batch may have the units of @choice. If they cost nothing it has a part of the device
+ * while half of all units are idle, or fewer, and up to the whole of it if all are.
+ */
 static bool may_have(const struct policy_input *input, const struct configs_choice *choice)
 {
     const struct weft_plan *plan = input->plan;
-    return choice->config.gpu <= plan->parts[choice->device];
+    const int64_t part = plan->parts[choice->device];
+    const int64_t more = max_i64(2 * weft_idle_share(input) - WEFT_IDLE_ONE, 0);
+    const int64_t others = (int64_t)input->options[WEFT_PARTS] - 1;
+    return choice->config.gpu <= part + part * others * more / WEFT_IDLE_ONE;
 }
 
 /* How soon the head of @queue and the rest of its group can end. */
@@ -70,6 +107,15 @@ static int64_t soonest_ns(
     }
     return configs->weights[i].time_ns + known->stage.extra_ns +
            known->rests[configs->weights[i].front].points[0].time_ns;
+}
+
+/* That takes the same part of the estimate as a batch whose whole time went by. */
+void weft_haste_note_late(const struct policy_input *input)
+{
+    struct weft_state *state = input->state;
+    if (weft_idle_mean(input) >= WEFT_IDLE_ONE / 2) {
+        state->off += (OFF_ONE - state->off) / OFF_WEIGHT;
+    }
 }
 
 void weft_haste_note(const struct policy_input *input, int64_t off_ns, int64_t target_ns)

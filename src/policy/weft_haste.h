@@ -3,8 +3,9 @@
  *
  * What is idle may as well be used: the more of it there is, the sooner a batch shall end, so that
  * there is time for what goes wrong. Where units have a price, only part of the time is bought, and
- * less of it the closer batches keep to their plans. Where they cost nothing, all of it is taken
- * while half of them are idle, but no more than a part of a device for each batch.
+ * less of it the closer batches keep to their plans and the fewer jobs are late. Where they cost
+ * nothing, all of it is taken while half of them are idle, and the more of a device for each batch,
+ * the more are idle.
  */
 #ifndef POLICY_WEFT_HASTE_H
 #define POLICY_WEFT_HASTE_H
@@ -16,6 +17,9 @@ enum { WEFT_IDLE_ONE = 1024 };
 
 /* Units of devices that are free, of all, in 1024ths: as of up to 100 µs for each worker ago. */
 int64_t weft_idle_share(const struct policy_input *input);
+
+/* The same, on average over some starts: what a load that lasts leaves idle. */
+int64_t weft_idle_mean(const struct policy_input *input);
 
 /*
  * Whether the head of @queue, which will hardly be in time, may take what ends first: while much is
@@ -32,6 +36,12 @@ int64_t weft_slower(const struct policy_input *input);
 int64_t weft_haste_ns(
     const struct policy_input *input, const struct queue_facts *queue,
     const struct esg_queue *known, int64_t target_ns);
+
+/*
+ * A job of this node has ended late. If that was while half of all units or more were idle, its
+ * batches could have ended sooner.
+ */
+void weft_haste_note_late(const struct policy_input *input);
 
 /* A batch that shall end within @target_ns is off its plan by @off_ns: loads, links, slowness. */
 void weft_haste_note(const struct policy_input *input, int64_t off_ns, int64_t target_ns);

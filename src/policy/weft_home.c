@@ -418,5 +418,9 @@ void weft_home_dispatch(
         return;
     }
     const struct policy_input asked = weft_home_as_esg(input);
-    esg_dispatch_own(&asked, queue, answer_out);
+    const struct esg_queue *known = esg_queue(&asked, queue->workflow, queue->task);
+    const struct queue_facts facts = esg_with_inputs(queue, known);
+    const int64_t target_ns = esg_target_ns(&asked, &facts);
+    const int64_t end_ns = weft_haste_ns(input, &facts, known, target_ns);
+    esg_dispatch_own(&asked, &facts, end_ns, answer_out);
 }

@@ -1,5 +1,5 @@
 /*
- * weft_home.h - how weft runs tasks that were measured on shares of a device.
+ * weft_home.h - how weft runs tasks that were measured on shares of a device, or in batches.
  *
  * Such tasks wait in home queues, so that batches form from the whole cluster. Their configs are
  * those of esg's search: the cheapest that end in time, or sooner while devices are idle. What
@@ -32,6 +32,7 @@ struct weft_state {
     int64_t own_ns;     /* What own workers have to do when a job comes, on average of late. */
     int64_t idle_at_ns; /* When idle was found out. */
     int64_t idle;       /* Units of devices that are free, of all, in 1024ths. */
+    int64_t idle_mean;  /* The same, on average over some starts, in 2^20ths. */
     int64_t slower;     /* Than expected, by rows, on average, then as well. */
     int64_t off;        /* By which share of their time batches start off their plan, in 2^20ths. */
     uint32_t lost[WORKFLOWS_MAX]; /* Jobs given up since the last one that was completed. */

@@ -31,13 +31,26 @@ struct policy_input weft_home_as_esg(const struct policy_input *input)
     return asked;
 }
 
-/* Whether @model was measured on a part of a device. */
-static bool has_shares(const struct fleet *fleet, const struct profile *profile, uint32_t model)
+/* What a measurement is of. */
+static bool is_of_a_part(const struct profile_point *point)
 {
-    for (uint32_t device = 0; device < fleet->device_count; device++) {
-        const struct profile_curve *curve = &profile->models[model].curves[device];
+    return point->gpu != 0;
+}
+
+static bool is_of_a_batch(const struct profile_point *point)
+{
+    return point->items > 1;
+}
+
+/* Whether one of @model is as @is_it says. */
+static bool was_measured(
+    const struct plan_input *input, uint32_t model,
+    bool (*is_it)(const struct profile_point *point))
+{
+    for (uint32_t device = 0; device < input->fleet->device_count; device++) {
+        const struct profile_curve *curve = &input->profile->models[model].curves[device];
         for (uint32_t i = 0; i < curve->point_count; i++) {
-            if (curve->points[i].gpu != 0) {
+            if (is_it(&curve->points[i])) {
                 return true;
             }
         }
@@ -65,6 +78,21 @@ static bool gathers(const struct plan_input *input)
     const struct fleet *fleet = input->fleet;
     return input->options[WEFT_GATHER] != 0 && !fleet->has_slots &&
            (fleet->prices.gpu > 0 || count_shared(fleet) > 1);
+}
+
+/*
+ * Whether batches of whole devices are gathered in home queues: the queues of workers hardly ever
+ * have several tasks that can run together. Workers of one node share theirs.
+ */
+static bool gathers_batches(const struct plan_input *input)
+{
+    const struct fleet *fleet = input->fleet;
+    bool splits = false;
+    for (uint32_t worker = 0; worker < fleet->worker_count; worker++) {
+        splits = splits || fleet->workers[worker].splits;
+    }
+    return input->options[WEFT_GATHER] != 0 && !fleet->has_slots && !splits &&
+           fleet->node_count > 1;
 }
 
 /* By kind of device: the units that a batch may take for haste alone. */
@@ -140,8 +168,9 @@ void weft_home_plan(struct arena *arena, const struct plan_input *input, struct 
     asked.options = options_of_esg(input->options);
     const struct esg_plan *esg = esg_plan(arena, &asked);
     const bool are_gathered = gathers(input);
+    const bool are_batched = gathers_batches(input);
     const bool are_far = are_long(input, esg);
-    const int64_t part = weft_keep_have_all(input, /* part */ 1) ? LONG_WAY : LONG_WAY_TO_MODELS;
+    const int64_t part = plan_out->has_all ? LONG_WAY : LONG_WAY_TO_MODELS;
     bool *shares = arena_alloc(arena, catalogue->queue_count * sizeof(*shares));
     bool *waits = arena_alloc(arena, catalogue->queue_count * sizeof(*waits));
     const uint32_t kind_count = input->fleet->device_count;
@@ -151,9 +180,12 @@ void weft_home_plan(struct arena *arena, const struct plan_input *input, struct 
         for (uint32_t task = 0; task < workflow->task_count; task++) {
             const uint32_t number = workflow->queue_first + task;
             const struct way way = way_of(input, esg, workflow, task);
-            shares[number] =
-                are_gathered && has_shares(input->fleet, input->profile, workflow->tasks[task].run);
-            waits[number] = shares[number] && !(are_far && is_long(&way, part));
+            const uint32_t run = workflow->tasks[task].run;
+            const bool is_of_parts = was_measured(input, run, is_of_a_part);
+            const bool is_gathered =
+                is_of_parts ? are_gathered : are_batched && was_measured(input, run, is_of_a_batch);
+            shares[number] = are_gathered && is_of_parts;
+            waits[number] = is_gathered && !(are_far && is_long(&way, part));
             kinds[number] =
                 kind_count > 1 ? weft_kinds_plan(arena, &esg->queues[number], kind_count) : NULL;
         }

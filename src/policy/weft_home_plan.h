@@ -2,9 +2,10 @@
  * weft_home_plan.h - what weft knows before it runs, and which tasks wait in home queues.
  *
  * Those with shares of a device wait, but where one device has them all and its units cost nothing:
- * its own queue does as much. Where inputs travel for long beside the fastest runs, those of which
- * that is true are placed on a worker instead, as soon as they are ready: they move less by that,
- * and no units are held for them meanwhile.
+ * its own queue does as much. So do those of whole devices that were measured in batches, but for
+ * processors, which divide batches among themselves. Where inputs travel for long beside the
+ * fastest runs, those of which that is true are placed on a worker instead, as soon as they are
+ * ready: they move less by that, and no units are held for them meanwhile.
  */
 #ifndef POLICY_WEFT_HOME_PLAN_H
 #define POLICY_WEFT_HOME_PLAN_H
@@ -20,7 +21,9 @@ struct weft_plan {
     const uint32_t *parts;      /* By kind of device: the most units that haste may take, */
     const uint32_t *sharers;    /* and its worker for configs_beside_ns(). */
     const struct weft_kind *const *kinds; /* By queue, by kind of device; NULL: there is one. */
-    bool is_short;                        /* Models may have to leave memory. */
+    int64_t path_mean_ns;                 /* Of all critical paths. */
+    bool has_all;                         /* Each worker has memory for all models, */
+    bool is_short;                        /* or so little that models may have to leave. */
 };
 
 /* Find out which tasks wait, and prepare for them. */

@@ -4,6 +4,7 @@
 #include "policy/compass_cost.h"
 #include "policy/weft_home.h"
 #include "policy/weft_options.h"
+#include "profile/fresh.h"
 
 bool weft_keep_have_all(const struct plan_input *input, uint32_t part)
 {
@@ -71,4 +72,19 @@ int64_t weft_keep_eviction_ns(
     };
     const struct compass_task task = {.input = input, .demand = &state->demand, .kind = kind};
     return compass_eviction_at_ns(&prices, &task, worker, absent_ns);
+}
+
+double weft_keep_spread(const struct policy_input *input, const struct task_facts *facts)
+{
+    const struct weft_plan *plan = input->plan;
+    const struct workflow_task *kind = &facts->job->graph->tasks[facts->task];
+    const struct fleet_worker *own = &input->view->fleet->workers[input->view->worker_first];
+    const double path_ns = (double)plan->path_ns[facts->job->workflow];
+    int64_t load_ns = 0;
+    for (uint32_t i = 0; i < kind->model_count; i++) {
+        load_ns += profile_absent_ns(input->profile, kind->models[i], own);
+    }
+    return plan->has_all && (double)load_ns <= input->options[WEFT_PATH] * path_ns
+               ? 1
+               : input->options[WEFT_SPREAD];
 }

@@ -1,8 +1,8 @@
 /*
- * weft_keep.h - what it costs that a model leaves the memory of a worker, as weft sees it.
+ * weft_keep.h - what it costs that a model comes to a worker or leaves it, as weft sees it.
  *
- * The more, the sooner it is used again: demand.h. Nodes count jobs and loads only where memory is
- * short.
+ * That it leaves, the more, the sooner it is used again: demand.h. Nodes count jobs and loads only
+ * where memory is short.
  */
 #ifndef POLICY_WEFT_KEEP_H
 #define POLICY_WEFT_KEEP_H
@@ -30,5 +30,12 @@ int64_t weft_keep_loss_ns(
 int64_t weft_keep_eviction_ns(
     const struct policy_input *input, const struct workflow_task *kind, uint32_t worker,
     int64_t absent_ns);
+
+/*
+ * How much of a load into free memory is forgiven. Where memory has room for all models each worker
+ * loads each of them once, so that it may as well do so now, unless that is long even for a job
+ * without a deadline.
+ */
+double weft_keep_spread(const struct policy_input *input, const struct task_facts *facts);
 
 #endif /* POLICY_WEFT_KEEP_H */

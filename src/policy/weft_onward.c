@@ -3,8 +3,23 @@
 #include "base/bitset.h"
 #include "base/numbers.h"
 #include "policy/choose.h"
+#include "policy/weft_haste.h"
 #include "policy/weft_home_plan.h"
 #include "policy/weft_options.h"
+
+/*
+ * What is lost counts in full once one unit in so many is busy, and once where none is: nobody else
+ * uses the links then, and a job that keeps to one worker waits for itself.
+ */
+enum { BUSY_ENOUGH = 8 };
+
+static int64_t weight_64ths(const struct policy_input *input)
+{
+    const int64_t most = compass_64ths(input->options[WEFT_ONWARD]);
+    const int64_t least = min_i64(most, compass_64ths(1));
+    const int64_t busy = (WEFT_IDLE_ONE - weft_idle_mean(input)) * BUSY_ENOUGH;
+    return least + (most - least) * min_i64(busy, WEFT_IDLE_ONE) / WEFT_IDLE_ONE;
+}
 
 int64_t weft_onward_ns(const struct weft_hop *hop, uint32_t worker)
 {
@@ -21,5 +36,5 @@ int64_t weft_onward_ns(const struct weft_hop *hop, uint32_t worker)
             sum_ns = min_i64(sum_ns + min_i64(load_ns, way_ns), DURATION_NS_MAX);
         }
     }
-    return sum_ns / 64 * compass_64ths(input->options[WEFT_ONWARD]);
+    return sum_ns / 64 * weight_64ths(input);
 }

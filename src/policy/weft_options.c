@@ -8,7 +8,8 @@ const struct policy_option weft_options[] = {
     [WEFT_TOLL] = {"toll", 1, 0, 100, false, "weight of what transfers cost others"},
     [WEFT_RETURN] = {"return", 1, 0, 1, true, "0: ignore where outputs are gathered"},
     [WEFT_ONWARD] =
-        {"onward", 8, 0, 100, false, "weight of what tasks lose that come after one of shares"},
+        {"onward", 8, 0, 100, false,
+         "most weight of what tasks lose that come after one of shares"},
     [WEFT_DOUBT] =
         {"doubt", 3, 0, 100, false, "work that may arrive first, as a multiple of the transfer"},
     [WEFT_FADE] = {"fade", 1, 0, 1, true, "0: believe rows however old they are"},
@@ -44,7 +45,8 @@ const struct policy_option weft_options[] = {
         {"keep", 16, 0, 100, false,
          "cost of an eviction, in what is lost with the model that leaves"},
     [WEFT_PARTS] =
-        {"parts", 4, 1, 255, true, "batches that share a device where units have no price"},
+        {"parts", 4, 1, 255, true,
+         "batches that share a device where units have no price, while no more than half are idle"},
     [WEFT_PAYING] = {"paying", 1, 0, 1, true, "0: tasks in the queue of a worker run one by one"},
     [WEFT_TOGETHER] =
         {"together", 1, 0, 1, true, "0: tasks that ran together are not kept together"},

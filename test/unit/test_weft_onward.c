@@ -37,10 +37,17 @@ static uint32_t place(uint32_t task, int64_t ms)
     return weft_place(&cluster, task, (uint64_t)(ms * MS));
 }
 
+/* As if others had the last worker. */
+static void make_busy(void)
+{
+    home_free(&cluster, 3, 0, 16);
+}
+
 /* To leave now takes 8 ms, and a later task would have to travel for 12. */
 static void a_task_leaves_for_the_models_of_those_after_it(void **state)
 {
     (void)state;
+    make_busy();
     cluster_seat(&cluster, "weft:fork=0");
     assert_int_equal(place(FIRST, 8), 0);
     assert_int_equal(place(BEFORE, 8), 0);
@@ -54,6 +61,21 @@ static void a_task_leaves_for_the_models_of_those_after_it(void **state)
     assert_int_equal(place(FIRST, 8), 1);
     cluster_seat(&cluster, "weft:gather=0"); /* As on whole devices. */
     assert_int_equal(place(FIRST, 8), 0);
+}
+
+/* Eight times 12 ms are more than 20; where all is idle they count once. */
+static void while_all_is_idle_a_later_task_counts_once(void **state)
+{
+    (void)state;
+    cluster_drop(&cluster, 0, LAST);
+    cluster_seat(&cluster, "weft:fork=0");
+    assert_int_equal(place(FIRST, 8), 1);
+    assert_int_equal(place(FIRST, 20), 0);
+    cluster_seat(&cluster, "weft:fork=0:onward=0");
+    assert_int_equal(place(FIRST, 8), 0);
+    make_busy();
+    cluster_seat(&cluster, "weft:fork=0");
+    assert_int_equal(place(FIRST, 20), 1);
 }
 
 static void what_came_before_does_not_count(void **state)
@@ -109,6 +131,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CLUSTER_CASE(a_task_leaves_for_the_models_of_those_after_it),
+        CLUSTER_CASE(while_all_is_idle_a_later_task_counts_once),
         CLUSTER_CASE(what_came_before_does_not_count),
         CLUSTER_CASE(a_load_that_is_shorter_than_the_way_counts_instead),
         CLUSTER_CASE(all_that_come_later_count),
