@@ -132,29 +132,8 @@ static bool go_ahead(
         return false;
     }
     struct held_batch *batch = memory_zeroed(1, sizeof(*batch));
-    batch->in.ahead = ran->in.ahead - 1;
-    batch->in.batch = *before;
+    process_batch_after(&ran->in, next, done, &batch->in);
     batch->in.batch.batch += AHEAD_ONE;
-    batch->in.batch.task = next;
-    batch->in.batch.items = 0;
-    batch->in.tasks = memory_zeroed(done->output_count, sizeof(*batch->in.tasks));
-    batch->in.batch.tasks = batch->in.tasks;
-    batch->in.bundles = memory_zeroed(done->output_count, sizeof(*batch->in.bundles));
-    batch->in.inputs = memory_zeroed(done->output_count, sizeof(*batch->in.inputs));
-    batch->in.bundle_count = done->output_count;
-    for (uint32_t i = 0; i < done->output_count; i++) {
-        const struct engine_output *output = &done->outputs[i];
-        batch->in.bundles[i] = bundle_share(output->contents);
-        batch->in.inputs[i] =
-            (struct engine_input){.contents = output->contents, .bytes = output->bytes};
-        batch->in.tasks[i] = (struct engine_task){
-            .job = before->tasks[i].job,
-            .items = output->items,
-            .input_count = 1,
-            .inputs = &batch->in.inputs[i],
-        };
-        batch->in.batch.items += output->items;
-    }
     batch->next = child->batches;
     child->batches = batch;
     if (engine_launch(child->engine, &batch->in.batch) != WEFT_OK) {

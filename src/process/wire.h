@@ -129,6 +129,14 @@ bool process_take_batch(
     struct received *received, struct lender *lender, struct process_batch_in *batch_out);
 void process_batch_free(struct process_batch_in *batch);
 
+/*
+ * A batch of @task, which takes what those of @before have made, as @done says: it shares their
+ * outputs. All else is as before. process_batch_free() releases it.
+ */
+void process_batch_after(
+    const struct process_batch_in *before, uint32_t task, const struct engine_done *done,
+    struct process_batch_in *batch_out);
+
 /* A report of @done, whose outputs are given away with it. */
 void process_put_done(
     struct packet *packet, const struct process_report *report, const struct engine_done *done);
