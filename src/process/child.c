@@ -14,6 +14,7 @@
 #include "engine/lender.h"
 #include "engine/near.h"
 #include "engine/segment.h"
+#include "engine/tray.h"
 #include "model/catalogue.h"
 #include "model/fleet.h"
 #include "onnx/ort_memory.h"
@@ -524,12 +525,18 @@ static bool greet(struct child *child)
     }
     channel_init(&child->launches, received->files[0]);
     received->files[0] = -1; /* The channel's. */
-    child->keeper = received->file_count == 2 ? received->files[1] : -1;
-    received->files[1] = -1; /* The engine's. */
+    const int second = received->file_count == 2 ? received->files[1] : -1;
+    child->keeper = is_on_gpu(child->options, child->worker) ? second : -1;
+    received->files[1] = -1; /* The engine's, or the tray's. */
     packet_start(&child->packet, REPORT_HELLO);
     packet_put(&child->packet, &report, sizeof(report));
-    return packet_put_file(&child->packet, segment_ledger_file(), /* is_owned */ false, &place) &&
-           channel_send_wait(&child->channel, &child->packet);
+    const bool is_good =
+        packet_put_file(&child->packet, segment_ledger_file(), /* is_owned */ false, &place) &&
+        channel_send_wait(&child->channel, &child->packet);
+    if (child->keeper < 0 && second >= 0) {
+        child->channel.tray_out = tray_attach(second);
+    }
+    return is_good;
 }
 
 /* Serve worker @worker over @socket until it is closed. */

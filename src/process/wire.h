@@ -40,8 +40,8 @@ enum process_order_kind {
     ORDER_RESHAPE,
     ORDER_LAUNCH,
     ORDER_CANCEL,
-    ORDER_HELLO,  /* The first of all; brings the socket that launches come over. On a GPU, and if
-                     there is one, also that of the keeper (cuda/keeper.h). */
+    ORDER_HELLO,  /* The first of all; brings the socket that launches come over. If there is one,
+                     also that of the keeper (cuda/keeper.h), or on processors a tray. */
     ORDER_KEEPER, /* Brings the socket of another keeper. */
     ORDER_REVISE, /* On a GPU: struct engine_ops. */
     ORDER_SOON,   /* The same: a batch is expected. Comes with launches. */

@@ -7,6 +7,7 @@
 #include "process/ahead.h"
 
 #include <sched.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,10 +15,13 @@
 
 #include "base/attributes.h"
 #include "engine/near.h"
+#include "engine/tray.h"
 #include "engine/waker.h"
 #include "process/child.h"
+#include "process/inside.h"
 #include "process/process.h"
 #include "unit/engine_fixture.h"
+#include "unit/process_seen.h"
 #include "unit/thread_seen.h"
 
 enum { PAIR, DIVIDE, HALVE, MODELS };    /* Models. */
@@ -499,6 +503,75 @@ static void what_is_near_is_looked_at_before_the_loop(ATTR_UNUSED void **state)
     world_deinit();
 }
 
+/* The tray of the only worker. */
+static struct tray *tray_of_worker(void)
+{
+    struct process_worker *worker = ((struct engine_process *)world.engine)->workers;
+    assert_non_null(worker->tray);
+    return worker->tray;
+}
+
+/* The same while the loop waits: what lies in the tray is looked at, and what is still to come is
+ * sent. */
+static void whoever_does_not_look_is_told_all_the_same(ATTR_UNUSED void **state)
+{
+    cpu_set_t allowed;
+    (void)fixture_ort();
+    if (!has_two(&allowed)) {
+        skip();
+    }
+    world_init();
+    for (uint32_t i = 0; i < 2; i++) {
+        stay(ALONE_MIN);
+        const pid_t engine = process_child_of(server.first.process);
+        struct bundle *input = pair(8, 2);
+        assert_true(i == 0 || process_stop(engine));
+        launch(FORK, 0, 1, &input);
+        (void)usleep(100000);
+        if (i == 0) {
+            assert_int_equal(tray_close(tray_of_worker()), TRAY_FULL);
+        } else {
+            assert_false(engine_look(world.engine));
+            assert_int_equal(tray_close(tray_of_worker()), TRAY_CLOSED);
+            assert_int_equal(kill(engine, SIGCONT), 0);
+        }
+        const struct said *said = settle();
+        assert_int_equal(said->done.batch, last_batch);
+        assert_int_equal(said->done.status, WEFT_OK);
+        bundle_destroy(input);
+        forget();
+    }
+    world_deinit();
+}
+
+/* A process that ends while its tray is open leaves it to none: the next one has its own. */
+static void a_tray_goes_with_its_process(ATTR_UNUSED void **state)
+{
+    cpu_set_t allowed;
+    (void)fixture_ort();
+    if (!has_two(&allowed)) {
+        skip();
+    }
+    world_init();
+    stay(ALONE_MIN);
+    const pid_t engine = process_child_of(server.first.process);
+    struct bundle *input = pair(8, 2);
+    assert_true(process_stop(engine));
+    launch(FORK, 0, 1, &input);
+    assert_int_equal(kill(engine, SIGKILL), 0);
+    const struct said *said = settle();
+    assert_int_equal(said->done.status, WEFT_OK); /* It has run again. */
+    assert_int_equal(engine_process_counts(world.engine).crashes, 1);
+    forget();
+    stay(3 * ALONE_MIN);
+    launch(FORK, 0, 1, &input);
+    (void)usleep(100000);
+    assert_int_equal(tray_close(tray_of_worker()), TRAY_FULL);
+    assert_true(engine_look(world.engine));
+    bundle_destroy(input);
+    world_deinit();
+}
+
 static void a_processor_that_is_not_allowed_is_not_used(ATTR_UNUSED void **state)
 {
     cpu_set_t allowed;
@@ -580,6 +653,8 @@ int main(void)
         cmocka_unit_test(short_runs_that_are_alone_stay_on_one_processor),
         cmocka_unit_test(after_short_runs_that_are_alone_the_loop_stays_awake),
         cmocka_unit_test(what_is_near_is_looked_at_before_the_loop),
+        cmocka_unit_test(whoever_does_not_look_is_told_all_the_same),
+        cmocka_unit_test(a_tray_goes_with_its_process),
         cmocka_unit_test(a_processor_that_is_not_allowed_is_not_used),
         cmocka_unit_test(what_is_forked_may_go_anywhere),
         cmocka_unit_test(who_moves_a_thread_meanwhile_has_the_last_word),
