@@ -345,6 +345,7 @@ static enum engine_fetched fetch_one(void *context, enum engine_fetch how)
         how == FETCH_WAIT || (how == FETCH_SOON && sender != 0 && sender == near_here());
     struct received *received;
     (void)near_stay(near_wanted); /* Now, while nothing waits for it. If it cannot: as it is. */
+    near_hurry(near_where() != 0);
     (void)pthread_mutex_lock(&child->reading);
     const enum channel_receipt receipt = channel_receive(&child->launches, waits, &received);
     const bool is_soon = receipt == CHANNEL_RECEIVED && received->kind == ORDER_SOON;
@@ -361,6 +362,7 @@ static enum engine_fetched fetch_one(void *context, enum engine_fetch how)
     sender = batch->in.from;
     if (near_wanted == 0) {
         (void)near_stay(0); /* Not after the run, which may be long. */
+        near_hurry(false);
     }
     (void)pthread_mutex_lock(&child->lock);
     launch(child, batch);

@@ -6,8 +6,10 @@
  */
 #include "process/ahead.h"
 
+#include <dirent.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -572,6 +574,83 @@ static void a_tray_goes_with_its_process(ATTR_UNUSED void **state)
     world_deinit();
 }
 
+/* Whether @thread, 0 for this one, takes turns of 0.1 ms. */
+static bool is_hurried(long thread)
+{
+    uint64_t words[7] = {0}; /* struct sched_attr; the fourth is how long a turn is. */
+    return syscall(SYS_sched_getattr, thread, words, sizeof(words), 0) == 0 && words[3] == 100000;
+}
+
+/* How many threads of @process do. */
+static uint32_t hurried_of(pid_t process)
+{
+    char path[64];
+    uint32_t count = 0;
+    const struct dirent *entry;
+    (void)snprintf(path, sizeof(path), "/proc/%d/task", (int)process);
+    DIR *folder = opendir(path);
+    while (folder != NULL && (entry = readdir(folder)) != NULL) {
+        const long thread = strtol(entry->d_name, NULL, 10);
+        count += thread > 0 && is_hurried(thread) ? 1 : 0;
+    }
+    if (folder != NULL) {
+        (void)closedir(folder);
+    }
+    return count;
+}
+
+static void a_thread_hurries_until_it_is_told_otherwise(ATTR_UNUSED void **state)
+{
+    int status = -1;
+    assert_false(is_hurried(0));
+    near_hurry(true);
+    const bool is_known = is_hurried(0);
+    const pid_t process = fork();
+    if (process == 0) {
+        near_forked();
+        _exit(is_hurried(0) ? 1 : 0);
+    }
+    assert_int_equal(waitpid(process, &status, 0), process);
+    assert_int_equal(status, 0);
+    assert_true(is_hurried(0) == is_known);
+    near_hurry(false);
+    near_hurry(false);
+    assert_false(is_hurried(0));
+    if (!is_known) {
+        skip(); /* Linux before 6.12 knows no turns. */
+    }
+}
+
+static void who_runs_what_is_near_hurries(ATTR_UNUSED void **state)
+{
+    cpu_set_t allowed;
+    near_hurry(true);
+    const bool is_known = is_hurried(0);
+    near_hurry(false);
+    (void)fixture_ort();
+    if (!has_two(&allowed) || !is_known) {
+        skip();
+    }
+    world_init();
+    const pid_t engine = process_child_of(server.first.process);
+    run_alone(1);
+    assert_int_equal(hurried_of(engine), 0);
+    stay(ALONE_MIN);
+    run_alone(1); /* Its threads are told by a launch where they are to wait for the next. */
+    assert_true(hurried_of(engine) > 0);
+    struct bundle *inputs[2] = {pair(8, 2), pair(9, 3)};
+    for (uint32_t tries = 0; tries < 1000 && hurried_of(engine) > 0; tries++) {
+        launch(FORK, 0, 1, &inputs[0]);
+        launch(FORK, 0, 1, &inputs[1]); /* Each thread is told by a launch of its own. */
+        (void)settle();
+        forget();
+    }
+    assert_int_equal(hurried_of(engine), 0);
+    bundle_destroy(inputs[0]);
+    bundle_destroy(inputs[1]);
+    world_deinit();
+}
+
 static void a_processor_that_is_not_allowed_is_not_used(ATTR_UNUSED void **state)
 {
     cpu_set_t allowed;
@@ -655,6 +734,8 @@ int main(void)
         cmocka_unit_test(what_is_near_is_looked_at_before_the_loop),
         cmocka_unit_test(whoever_does_not_look_is_told_all_the_same),
         cmocka_unit_test(a_tray_goes_with_its_process),
+        cmocka_unit_test(a_thread_hurries_until_it_is_told_otherwise),
+        cmocka_unit_test(who_runs_what_is_near_hurries),
         cmocka_unit_test(a_processor_that_is_not_allowed_is_not_used),
         cmocka_unit_test(what_is_forked_may_go_anywhere),
         cmocka_unit_test(who_moves_a_thread_meanwhile_has_the_last_word),
