@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -124,7 +125,7 @@ static void what_could_shrink_is_no_tray(ATTR_UNUSED void **state)
     assert_int_equal(fcntl(file, F_GETFD), -1);
 }
 
-enum { ROUNDS = 20000 };
+enum { ROUNDS = 100000, LATER_MAX = 2048, WORDS = TRAY_BYTES_MAX / 4 };
 
 struct race {
     struct sides sides;
@@ -135,11 +136,15 @@ struct race {
 
 static void *send_all(void *context)
 {
+    static uint32_t words[WORDS]; /* So many that it takes a while to leave them. */
     struct race *race = context;
     for (uint32_t round = 1; round <= ROUNDS; round++) {
         while (atomic_load(&race->started) < round) {
+            (void)sched_yield();
         }
-        if (!tray_put(race->sides.sender, &round, sizeof(round))) {
+        words[0] = round;
+        words[WORDS - 1] = round;
+        if (!tray_put(race->sides.sender, words, sizeof(words))) {
             atomic_store(&race->sent, round);
         }
         atomic_store(&race->ended, round);
@@ -150,23 +155,27 @@ static void *send_all(void *context)
 /* Each message goes one way, and what the receiver is told when it closes says which may be. */
 static void no_message_is_lost_between_two_threads(ATTR_UNUSED void **state)
 {
-    struct race race = {.sides = sides_open()};
+    static uint32_t taken[WORDS];
+    static struct race race; /* A sender that goes on after a failure finds it. */
     pthread_t sender;
+    race.sides = sides_open();
     assert_int_equal(pthread_create(&sender, NULL, send_all, &race), 0);
     for (uint32_t round = 1; round <= ROUNDS; round++) {
-        uint32_t taken = 0;
         tray_open(race.sides.receiver);
         atomic_store(&race.started, round);
-        for (uint32_t i = 0; i < round % 64; i++) {
+        for (uint32_t i = 0; i < round % LATER_MAX; i++) {
             (void)atomic_load(&race.started); /* A little later each time. */
         }
         const enum tray_state was = tray_close(race.sides.receiver);
         assert_int_not_equal(was, TRAY_CLOSED);
         if (was == TRAY_FULL) {
-            assert_int_equal(tray_take(race.sides.receiver, &taken, sizeof(taken)), sizeof(taken));
-            assert_int_equal(taken, round);
+            const size_t count = tray_take(race.sides.receiver, taken, sizeof(taken));
+            assert_int_equal(count, sizeof(taken));
+            assert_int_equal(taken[0], round);
+            assert_int_equal(taken[WORDS - 1], round);
         }
         while (atomic_load(&race.ended) < round) {
+            (void)sched_yield();
         }
         assert_int_equal(atomic_load(&race.sent) == round, was == TRAY_OPEN);
     }
