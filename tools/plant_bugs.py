@@ -52,12 +52,12 @@ COLUMNS = {
     "unit tests": tuple(
         f"unit/{name}"
         for name in (
-            "agreement", "artifact", "bank", "batch_failures", "board", "cells", "claims",
-            "cuda_engine", "cuda_graph", "devices", "edition", "editions", "esg",
+            "agreement", "artifact", "bank", "batch_failures", "board", "cells", "channel",
+            "claims", "cuda_engine", "cuda_graph", "devices", "edition", "editions", "esg",
             "function_isolation", "give_up", "identity", "inbox", "inspect", "keys", "keys_recall",
             "linger", "links_fair", "load_failures", "membership", "message", "need", "node",
             "outbox", "policy_fit", "pools", "ready", "refine", "repository", "reservations",
-            "scenario", "states", "steal_near", "view",
+            "scenario", "states", "steal_near", "tray", "view",
         )
     ),
     "machines": ("conformance/nets", "unit/remote", "unit/rings"),

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "engine/tray.h"
 
 enum { READ_BYTES = 65536 };
 
@@ -128,11 +129,22 @@ static bool keep_unsent(struct channel *channel, const struct packet *packet, si
     return true;
 }
 
+/* Leave @packet, which is complete, in the tray. False if it has to be sent. */
+static bool leave_in_tray(const struct channel *channel, const struct packet *packet)
+{
+    return channel->tray_out != NULL && channel->first == NULL && packet->file_count == 0 &&
+           tray_put(channel->tray_out, packet->bytes, packet->used);
+}
+
 bool channel_send(struct channel *channel, struct packet *packet)
 {
     int files[PACKET_FILES_MAX];
     ssize_t sent = 0;
     bool is_good = packet_end(packet);
+    if (is_good && leave_in_tray(channel, packet)) {
+        packet_clear(packet);
+        return true;
+    }
     if (is_good) {
         for (uint32_t i = 0; i < packet->file_count; i++) {
             files[i] = packet->files[i].file;
@@ -272,6 +284,20 @@ static enum channel_receipt read_some(struct channel *channel, size_t wanted, bo
     return keep_files(channel, &message) ? CHANNEL_RECEIVED : CHANNEL_NONSENSE;
 }
 
+/* Read what is in the tray, if anything. A packet of which a part has come goes first. */
+static bool read_tray(struct channel *channel)
+{
+    if (channel->tray_in == NULL || channel->in_used > 0 || !make_room(channel, TRAY_BYTES_MAX)) {
+        return false;
+    }
+    channel->in_used = tray_take(channel->tray_in, channel->in, TRAY_BYTES_MAX);
+    if (channel->in_used == 0) {
+        return false;
+    }
+    channel->is_drained = true; /* The socket says itself when it has something. */
+    return true;
+}
+
 /* Hand out the packet at the beginning of what has come, whose head is @head. */
 static void take_packet(struct channel *channel, const struct packet_head *head)
 {
@@ -316,6 +342,9 @@ enum channel_receipt channel_receive(
         if (channel->is_drained && !waits) {
             channel->is_drained = false;
             return CHANNEL_EMPTY;
+        }
+        if (read_tray(channel)) {
+            continue;
         }
         const enum channel_receipt receipt = read_some(channel, wanted - channel->in_used, waits);
         if (receipt != CHANNEL_RECEIVED) {

@@ -3,17 +3,22 @@
  *
  * The process with an event loop never waits: what the socket does not take at once is kept and
  * sent when it can be. Of one thread at a time in each direction.
+ *
+ * Beside the socket there may be a tray (tray.h): while that is open, what fits into it goes there.
  */
 #ifndef ENGINE_CHANNEL_H
 #define ENGINE_CHANNEL_H
 
 #include "engine/packet.h"
 
+struct tray;
 struct unsent;
 
 struct channel {
     int socket;
-    uint8_t *in; /* What has come of the next packets. */
+    struct tray *tray_in;  /* Borrowed, like the next one; NULL: there is none. */
+    struct tray *tray_out; /* A packet that is sent goes there if it can. */
+    uint8_t *in;           /* What has come of the next packets. */
     size_t in_used;
     size_t in_room;
     size_t in_taken; /* Of the packet that was received last. */

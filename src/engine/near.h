@@ -3,8 +3,9 @@
  *
  * Two threads that hand work to each other, and of which only one has something to do at a time,
  * are quicker on one processor than on two: nothing has to be woken from its sleep. The system
- * does not know that and puts the one that wakes up on an idle processor. Each thread has a state
- * of its own here, and only ever moves itself.
+ * does not know that and puts the one that wakes up on an idle processor. Nor does it know that the
+ * one that hands over is best interrupted by the other, which mostly is done before the first goes
+ * on. Each thread has a state of its own here, and only ever moves itself.
  *
  * Processors that the process may not use are never used; who changes the affinity of a thread
  * from outside meanwhile has the last word.
@@ -27,7 +28,14 @@ bool near_stay(uint32_t processor);
 /* Where the calling thread stays; 0: it does not. */
 uint32_t near_where(void);
 
-/* In a process that was forked: go where the process that forked it could. */
+/*
+ * Let the calling thread go before others of its processor when it wakes up, for as short a turn as
+ * the system knows, or no longer. Its share of the processor stays the same. Linux does so since
+ * 6.12; elsewhere nothing happens.
+ */
+void near_hurry(bool is_wanted);
+
+/* In a process that was forked: go where the process that forked it could, and without hurry. */
 void near_forked(void);
 
 #endif /* ENGINE_NEAR_H */

@@ -150,8 +150,10 @@ static bool send_batch(struct process_worker *worker, struct process_batch *batc
         cannot_send(worker, batch);
         return false;
     }
+    if (order.near != 0) {
+        process_near_expect(worker);
+    }
     process_worker_send_launch(worker);
-    engine->near.sent = order.near != 0 ? worker : NULL;
     process_spin(worker);
     return true;
 }

@@ -14,6 +14,7 @@
 #include "engine/lender.h"
 #include "engine/near.h"
 #include "engine/segment.h"
+#include "engine/tray.h"
 #include "model/catalogue.h"
 #include "model/fleet.h"
 #include "onnx/ort_memory.h"
@@ -132,29 +133,8 @@ static bool go_ahead(
         return false;
     }
     struct held_batch *batch = memory_zeroed(1, sizeof(*batch));
-    batch->in.ahead = ran->in.ahead - 1;
-    batch->in.batch = *before;
+    process_batch_after(&ran->in, next, done, &batch->in);
     batch->in.batch.batch += AHEAD_ONE;
-    batch->in.batch.task = next;
-    batch->in.batch.items = 0;
-    batch->in.tasks = memory_zeroed(done->output_count, sizeof(*batch->in.tasks));
-    batch->in.batch.tasks = batch->in.tasks;
-    batch->in.bundles = memory_zeroed(done->output_count, sizeof(*batch->in.bundles));
-    batch->in.inputs = memory_zeroed(done->output_count, sizeof(*batch->in.inputs));
-    batch->in.bundle_count = done->output_count;
-    for (uint32_t i = 0; i < done->output_count; i++) {
-        const struct engine_output *output = &done->outputs[i];
-        batch->in.bundles[i] = bundle_share(output->contents);
-        batch->in.inputs[i] =
-            (struct engine_input){.contents = output->contents, .bytes = output->bytes};
-        batch->in.tasks[i] = (struct engine_task){
-            .job = before->tasks[i].job,
-            .items = output->items,
-            .input_count = 1,
-            .inputs = &batch->in.inputs[i],
-        };
-        batch->in.batch.items += output->items;
-    }
     batch->next = child->batches;
     child->batches = batch;
     if (engine_launch(child->engine, &batch->in.batch) != WEFT_OK) {
@@ -365,6 +345,7 @@ static enum engine_fetched fetch_one(void *context, enum engine_fetch how)
         how == FETCH_WAIT || (how == FETCH_SOON && sender != 0 && sender == near_here());
     struct received *received;
     (void)near_stay(near_wanted); /* Now, while nothing waits for it. If it cannot: as it is. */
+    near_hurry(near_where() != 0);
     (void)pthread_mutex_lock(&child->reading);
     const enum channel_receipt receipt = channel_receive(&child->launches, waits, &received);
     const bool is_soon = receipt == CHANNEL_RECEIVED && received->kind == ORDER_SOON;
@@ -381,6 +362,7 @@ static enum engine_fetched fetch_one(void *context, enum engine_fetch how)
     sender = batch->in.from;
     if (near_wanted == 0) {
         (void)near_stay(0); /* Not after the run, which may be long. */
+        near_hurry(false);
     }
     (void)pthread_mutex_lock(&child->lock);
     launch(child, batch);
@@ -545,12 +527,18 @@ static bool greet(struct child *child)
     }
     channel_init(&child->launches, received->files[0]);
     received->files[0] = -1; /* The channel's. */
-    child->keeper = received->file_count == 2 ? received->files[1] : -1;
-    received->files[1] = -1; /* The engine's. */
+    const int second = received->file_count == 2 ? received->files[1] : -1;
+    child->keeper = is_on_gpu(child->options, child->worker) ? second : -1;
+    received->files[1] = -1; /* The engine's, or the tray's. */
     packet_start(&child->packet, REPORT_HELLO);
     packet_put(&child->packet, &report, sizeof(report));
-    return packet_put_file(&child->packet, segment_ledger_file(), /* is_owned */ false, &place) &&
-           channel_send_wait(&child->channel, &child->packet);
+    const bool is_good =
+        packet_put_file(&child->packet, segment_ledger_file(), /* is_owned */ false, &place) &&
+        channel_send_wait(&child->channel, &child->packet);
+    if (child->keeper < 0 && second >= 0) {
+        child->channel.tray_out = tray_attach(second);
+    }
+    return is_good;
 }
 
 /* Serve worker @worker over @socket until it is closed. */

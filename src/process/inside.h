@@ -84,10 +84,8 @@ struct process_keeper {
     int64_t started_ns;
 };
 
-/*
- * A worker with its process. Workers on one GPU have one process, that of the first of them: it has
- * everything here, and the others have nothing.
- */
+/* A worker with its process. Workers on one GPU have one process, that of the first of them: it has
+ * everything here, and the others have nothing. */
 struct process_worker {
     struct engine_process *engine;
     uint32_t number;
@@ -97,6 +95,7 @@ struct process_worker {
     struct fork_child dying; /* The one before it, while it may not have ended. 0: there is none. */
     int64_t dying_ns;        /* Since when. */
     struct channel channel;  /* Orders and reports. */
+    struct tray *tray;       /* For a report that is about to be looked for. NULL: there is none. */
     struct channel launches; /* Batches. */
     struct lender *lender;   /* The process; NULL until its ledger has come. */
     uv_poll_t *poll_launches; /* Like the next, for the other channel. */
@@ -134,6 +133,7 @@ struct engine_process {
     int64_t spin_ns;
     int64_t spin_until_ns;
     uv_idle_t *spin; /* On the heap: it outlives the engine. Runs while the loop may not sleep. */
+    uv_prepare_t *wait; /* The same; runs before the loop waits. */
     struct process_near near;
     struct process_linger linger;      /* After a batch that was near, */
     struct process_linger gpu_linger;  /* and after one on a GPU. */

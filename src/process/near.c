@@ -11,6 +11,7 @@
 
 #include "base/memory.h"
 #include "engine/near.h"
+#include "engine/tray.h"
 #include "engine/waker.h"
 #include "model/catalogue.h"
 #include "model/fleet.h"
@@ -73,15 +74,39 @@ uint32_t process_near_launch(struct engine_process *engine, const struct engine_
     return near->processor;
 }
 
+void process_near_expect(struct process_worker *worker)
+{
+    struct process_near *near = &worker->engine->near;
+    if (near->sent != NULL && near->sent != worker) {
+        return; /* That one is to be looked at first: its batch was cancelled. */
+    }
+    near->sent = worker;
+    if (worker->tray != NULL && worker->lender != NULL) {
+        tray_open(worker->tray);
+    }
+}
+
 bool process_near_look(struct engine_process *engine)
 {
     struct process_worker *worker = engine->near.sent;
     const uint32_t pending = engine->pending;
     engine->near.sent = NULL;
-    if (worker != NULL && worker->is_up && !process_read(worker)) {
+    if (worker == NULL || !worker->is_up ||
+        (worker->tray != NULL && tray_close(worker->tray) == TRAY_OPEN)) {
+        return false; /* If it is still to come, it comes over the socket. */
+    }
+    if (!process_read(worker)) {
         process_worker_ended(worker, /* killed_because */ NULL);
     }
     return engine->pending != pending;
+}
+
+void process_near_wait(struct engine_process *engine)
+{
+    struct process_worker *worker = engine->near.sent;
+    if (worker != NULL && worker->tray != NULL && tray_close(worker->tray) == TRAY_FULL) {
+        (void)uv_async_send(engine->keep); /* There it is looked at. */
+    }
 }
 
 void process_near_ran(

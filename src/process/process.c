@@ -29,6 +29,12 @@ int64_t process_now_ns(const struct engine_process *engine)
 static void on_keep(uv_async_t *keep)
 {
     process_tell_all(keep->data);
+    (void)process_near_look(keep->data);
+}
+
+static void on_wait(uv_prepare_t *wait)
+{
+    process_near_wait(wait->data);
 }
 
 static struct process_batch *find_batch(struct process_worker *worker, uint64_t number)
@@ -433,6 +439,7 @@ static void process_destroy(struct engine *base)
     uv_close((uv_handle_t *)engine->keep, on_closed);
     uv_close((uv_handle_t *)engine->watch, on_closed);
     uv_close((uv_handle_t *)engine->spin, on_closed);
+    uv_close((uv_handle_t *)engine->wait, on_closed);
     process_near_close(engine);
     process_revise_close(engine);
     free(engine->ahead_credits);
@@ -460,6 +467,7 @@ static void init_handles(struct engine_process *engine)
 {
     engine->keep = memory_zeroed(1, sizeof(*engine->keep));
     engine->watch = memory_zeroed(1, sizeof(*engine->watch));
+    engine->wait = memory_zeroed(1, sizeof(*engine->wait));
     int code = uv_async_init(engine->loop, engine->keep, on_keep);
     ASSERT(code == 0); /* The loop has its descriptor for signals already. */
     code = uv_timer_init(engine->loop, engine->watch);
@@ -469,6 +477,10 @@ static void init_handles(struct engine_process *engine)
     uv_unref((uv_handle_t *)engine->keep);
     (void)uv_timer_start(engine->watch, on_watch, WATCH_MS, WATCH_MS);
     uv_unref((uv_handle_t *)engine->watch);
+    (void)uv_prepare_init(engine->loop, engine->wait); /* Neither can fail. */
+    engine->wait->data = engine;
+    (void)uv_prepare_start(engine->wait, on_wait);
+    uv_unref((uv_handle_t *)engine->wait);
 }
 
 enum weft_status engine_process_create(

@@ -41,7 +41,8 @@ static inline uint32_t process_signs_needed(uint32_t needed, uint32_t signs, uin
 /* Whether the loop and an engine process share a processor: near.c. */
 struct process_near {
     int64_t short_ns;            /* Runs up to here are short. */
-    struct process_worker *sent; /* It has been sent a batch since it was looked at. NULL: none. */
+    struct process_worker *sent; /* It has been sent a batch since it was looked at, and its tray
+                                    is open until the loop waits. NULL: none. */
     bool is_used;                /* Since they were looked after last. */
     uint32_t processor;          /* That they share, counted from 1. 0: they do not. */
     uint32_t alone;              /* Launches in a row that had nothing beside them. */
@@ -119,9 +120,15 @@ void process_near_init(struct engine_process *engine);
  * anywhere. */
 uint32_t process_near_launch(struct engine_process *engine, const struct engine_batch *batch);
 
+/* A batch that is near is sent to @worker next: its report is looked for before the loop waits. */
+void process_near_expect(struct process_worker *worker);
+
 /* The host is about to wait. A batch that is near was sent a moment ago, and mostly its process ran
  * it before this thread went on: its report is read, and the host told. False: there is none. */
 bool process_near_look(struct engine_process *engine);
+
+/* The loop waits now: reports come over sockets, or one has come already, and it does not wait. */
+void process_near_wait(struct engine_process *engine);
 
 /* @batch, or a task of it, ran for @run_ns. */
 void process_near_ran(

@@ -356,6 +356,38 @@ void process_batch_free(struct process_batch_in *batch)
     batch->bundle_count = 0;
 }
 
+void process_batch_after(
+    const struct process_batch_in *before, uint32_t task, const struct engine_done *done,
+    struct process_batch_in *batch_out)
+{
+    const uint32_t count = done->output_count;
+    struct process_batch_in batch = {
+        .batch = before->batch,
+        .ahead = before->ahead - 1,
+        .bundle_count = count,
+        .bundles = memory_zeroed(count, sizeof(struct bundle *)),
+        .tasks = memory_zeroed(count, sizeof(struct engine_task)),
+        .inputs = memory_zeroed(count, sizeof(struct engine_input)),
+    };
+    batch.batch.task = task;
+    batch.batch.items = 0;
+    batch.batch.tasks = batch.tasks;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct engine_output *output = &done->outputs[i];
+        batch.bundles[i] = bundle_share(output->contents);
+        batch.inputs[i] =
+            (struct engine_input){.contents = output->contents, .bytes = output->bytes};
+        batch.tasks[i] = (struct engine_task){
+            .job = before->batch.tasks[i].job,
+            .items = output->items,
+            .input_count = 1,
+            .inputs = &batch.inputs[i],
+        };
+        batch.batch.items += output->items;
+    }
+    *batch_out = batch;
+}
+
 void process_copy_message(char *to, size_t bytes, const char *message)
 {
     to[0] = '\0';

@@ -40,8 +40,8 @@ enum process_order_kind {
     ORDER_RESHAPE,
     ORDER_LAUNCH,
     ORDER_CANCEL,
-    ORDER_HELLO,  /* The first of all; brings the socket that launches come over. On a GPU, and if
-                     there is one, also that of the keeper (cuda/keeper.h). */
+    ORDER_HELLO,  /* The first of all; brings the socket that launches come over. If there is one,
+                     also that of the keeper (cuda/keeper.h), or on processors a tray. */
     ORDER_KEEPER, /* Brings the socket of another keeper. */
     ORDER_REVISE, /* On a GPU: struct engine_ops. */
     ORDER_SOON,   /* The same: a batch is expected. Comes with launches. */
@@ -128,6 +128,14 @@ struct process_batch_in {
 bool process_take_batch(
     struct received *received, struct lender *lender, struct process_batch_in *batch_out);
 void process_batch_free(struct process_batch_in *batch);
+
+/*
+ * A batch of @task, which takes what those of @before have made, as @done says: it shares their
+ * outputs. All else is as before. process_batch_free() releases it.
+ */
+void process_batch_after(
+    const struct process_batch_in *before, uint32_t task, const struct engine_done *done,
+    struct process_batch_in *batch_out);
 
 /* A report of @done, whose outputs are given away with it. */
 void process_put_done(

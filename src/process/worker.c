@@ -10,6 +10,7 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "engine/tray.h"
 #include "model/catalogue.h"
 #include "model/fleet.h"
 #include "process/revise.h"
@@ -142,18 +143,23 @@ static uv_poll_t *init_poll(uv_poll_t *poll, struct process_worker *worker, int 
     return poll;
 }
 
-/* Give the new process its end of @ends, which launches go over, and the way to its keeper. */
+/* Give the new process its end of @ends, which launches go over, and the way to its keeper or, on
+ * processors, a tray. */
 static void greet(struct process_worker *worker, const int ends[2])
 {
     struct packet *packet = &worker->engine->packet;
     const struct process_order order = {.worker = worker->number};
-    const int keeper = process_keeper_attach(worker);
+    int second = process_keeper_attach(worker);
     uint32_t place;
     packet_start(packet, ORDER_HELLO);
     packet_put(packet, &order, sizeof(order));
     (void)packet_put_file(packet, ends[1], /* is_owned */ true, &place); /* It is the first. */
-    if (keeper >= 0) {
-        (void)packet_put_file(packet, keeper, /* is_owned */ true, &place); /* The second. */
+    if (worker->engine->fleet->workers[worker->number].sharing != SHARES_SM) {
+        worker->tray = tray_create(&second);
+        worker->channel.tray_in = worker->tray;
+    }
+    if (second >= 0) {
+        (void)packet_put_file(packet, second, /* is_owned */ true, &place);
     }
     process_worker_send(worker);
 }
@@ -274,6 +280,8 @@ static void close_sides(struct process_worker *worker)
     worker->lender = NULL;
     worker->channel.socket = -1; /* Closed with the child. */
     channel_deinit(&worker->channel);
+    tray_destroy(worker->tray);
+    worker->tray = NULL;
 }
 
 /* The same, and learn how it ended. */

@@ -21,6 +21,7 @@
 #include <cmocka.h>
 
 #include "base/attributes.h"
+#include "engine/tray.h"
 #include "unit/thread_seen.h"
 
 struct pair {
@@ -325,6 +326,84 @@ static void one_that_waits_takes_what_has_come(ATTR_UNUSED void **state)
     channel_deinit(&pair.here);
 }
 
+/* What fits goes by the tray while that is open, and all else over the socket. */
+static void an_open_tray_is_used_before_the_socket(ATTR_UNUSED void **state)
+{
+    static uint8_t large[TRAY_BYTES_MAX];
+    struct pair pair;
+    struct packet packet = {.kind = 0};
+    struct received *received;
+    uint32_t place;
+    int file = -1;
+    char byte;
+    pair_init(&pair);
+    pair.there.tray_in = tray_create(&file);
+    pair.here.tray_out = tray_attach(file);
+    tray_open(pair.there.tray_in);
+    put(&packet, 1, "held");
+    assert_true(packet_hold(&packet));
+    put(&packet, 2, "in the tray");
+    assert_true(channel_send(&pair.here, &packet));
+    assert_int_equal(recv(pair.there.socket, &byte, 1, MSG_DONTWAIT), -1);
+    put(&packet, 3, "over the socket");
+    assert_true(channel_send(&pair.here, &packet));
+    for (uint32_t i = 1; i <= 2; i++) {
+        assert_int_equal(channel_receive(&pair.there, false, &received), CHANNEL_RECEIVED);
+        assert_int_equal(received->kind, i);
+        assert_string_equal((const char *)received->bytes, i == 1 ? "held" : "in the tray");
+    }
+    /* The socket is not asked: it says itself that there is something. */
+    assert_int_equal(channel_receive(&pair.there, false, &received), CHANNEL_EMPTY);
+    assert_int_equal(channel_receive(&pair.there, false, &received), CHANNEL_RECEIVED);
+    assert_int_equal(received->kind, 3);
+    for (uint32_t i = 0; i < 2; i++) { /* What has a file, or is too large. */
+        tray_open(pair.there.tray_in);
+        packet_start(&packet, 4);
+        packet_put(&packet, large, i == 0 ? 1 : sizeof(large));
+        assert_true(i == 1 || packet_put_file(&packet, STDIN_FILENO, false, &place));
+        assert_true(channel_send(&pair.here, &packet));
+        assert_int_equal(tray_close(pair.there.tray_in), i == 0 ? TRAY_OPEN : TRAY_CLOSED);
+        assert_int_equal(channel_receive(&pair.there, true, &received), CHANNEL_RECEIVED);
+        assert_int_equal(received->kind, 4);
+        assert_int_equal(received->file_count, 1 - i);
+    }
+    packet_deinit(&packet);
+    tray_destroy(pair.there.tray_in);
+    tray_destroy(pair.here.tray_out);
+    pair_deinit(&pair);
+}
+
+/* A packet has come in part over the socket, and another one lies in the tray. */
+static void the_rest_of_a_packet_comes_before_the_tray(ATTR_UNUSED void **state)
+{
+    struct pair pair;
+    struct packet packet = {.kind = 0};
+    struct received *received;
+    int file = -1;
+    pair_init(&pair);
+    pair.there.tray_in = tray_create(&file);
+    pair.here.tray_out = tray_attach(file);
+    put(&packet, 1, "in two parts");
+    assert_true(packet_end(&packet));
+    assert_int_equal(send(pair.here.socket, packet.bytes, 20, 0), 20);
+    assert_int_equal(channel_receive(&pair.there, false, &received), CHANNEL_EMPTY);
+    const ssize_t rest = (ssize_t)packet.used - 20;
+    assert_int_equal(send(pair.here.socket, packet.bytes + 20, (size_t)rest, 0), rest);
+    packet_clear(&packet);
+    tray_open(pair.there.tray_in);
+    put(&packet, 2, "in the tray");
+    assert_true(channel_send(&pair.here, &packet));
+    for (uint32_t kind = 1; kind <= 2; kind++) {
+        while (channel_receive(&pair.there, false, &received) != CHANNEL_RECEIVED) {
+        }
+        assert_int_equal(received->kind, kind);
+    }
+    packet_deinit(&packet);
+    tray_destroy(pair.there.tray_in);
+    tray_destroy(pair.here.tray_out);
+    pair_deinit(&pair);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -338,6 +417,8 @@ int main(void)
         cmocka_unit_test(a_packet_has_bounds),
         cmocka_unit_test(what_others_send_does_not_wake_one_that_waits),
         cmocka_unit_test(one_that_waits_takes_what_has_come),
+        cmocka_unit_test(an_open_tray_is_used_before_the_socket),
+        cmocka_unit_test(the_rest_of_a_packet_comes_before_the_tray),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

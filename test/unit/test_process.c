@@ -19,6 +19,7 @@
 #include "engine/segment.h"
 #include "process/child.h"
 #include "unit/engine_fixture.h"
+#include "unit/process_seen.h"
 
 /* What is there beside the world. */
 static struct {
@@ -352,22 +353,6 @@ static void what_does_not_stop_is_ended(ATTR_UNUSED void **state)
     world_deinit();
 }
 
-/* The newest process whose parent is @parent; 0: none. */
-static pid_t child_of(pid_t parent)
-{
-    char command[96];
-    int found = 0;
-    assert_true(parent > 1);
-    (void)snprintf(command, sizeof(command), "pgrep -P %d | tail -n 1", (int)parent);
-    FILE *pipe = popen(command, "r");
-    assert_non_null(pipe);
-    if (fscanf(pipe, "%d", &found) != 1) {
-        found = 0;
-    }
-    (void)pclose(pipe);
-    return (pid_t)found;
-}
-
 static void on_tick(ATTR_UNUSED uv_timer_t *timer)
 {
 }
@@ -390,7 +375,7 @@ static void the_process_is_killed(ATTR_UNUSED void **state)
     (void)fixture_ort();
     world_init(0, 0);
     load(RELU);
-    const pid_t engine = child_of(processes.server.first.process);
+    const pid_t engine = process_child_of(processes.server.first.process);
     assert_true(engine > 1);
     assert_int_equal(kill(engine, SIGKILL), 0);
     const struct said *said = run(1, RELU, row(5));
@@ -434,9 +419,9 @@ static void an_engine_that_can_start_no_functions_is_replaced(ATTR_UNUSED void *
 {
     world_init_with(0, 0, /* isolate */ true);
     load(NOTHING);
-    const pid_t engine = child_of(processes.server.first.process);
-    const pid_t first = child_of(engine);
-    const pid_t second = child_of(first);
+    const pid_t engine = process_child_of(processes.server.first.process);
+    const pid_t first = process_child_of(engine);
+    const pid_t second = process_child_of(first);
     assert_true(second > 1);
     assert_int_equal(kill(second, SIGKILL), 0);
     assert_int_equal(kill(first, SIGKILL), 0);
@@ -478,7 +463,7 @@ static void a_load_without_end_ends(ATTR_UNUSED void **state)
     world_init(0, 0);
     processes.load_ns_max = 0;
     load(RELU);
-    const pid_t engine = child_of(processes.server.first.process);
+    const pid_t engine = process_child_of(processes.server.first.process);
     assert_int_equal(kill(engine, SIGSTOP), 0);
     engine_load(world.engine, 0, DIVIDE);
     const struct said *failed = settle();
@@ -499,7 +484,7 @@ static void a_model_is_unloaded_whatever_its_process_does(ATTR_UNUSED void **sta
     world_init(0, 0);
     load(RELU);
     load(DIVIDE);
-    const pid_t engine = child_of(processes.server.first.process);
+    const pid_t engine = process_child_of(processes.server.first.process);
     assert_int_equal(kill(engine, SIGKILL), 0);
     engine_unload(world.engine, 0, RELU); /* Before the end of the process is known. */
     assert_int_equal(settle()->done.kind, ENGINE_UNLOADED);
@@ -516,7 +501,7 @@ static void an_unload_needs_no_report(ATTR_UNUSED void **state)
     world_init(0, 0);
     load(RELU);
     load(DIVIDE);
-    const pid_t engine = child_of(processes.server.first.process);
+    const pid_t engine = process_child_of(processes.server.first.process);
     assert_int_equal(kill(engine, SIGSTOP), 0); /* It cannot report anything. */
     engine_unload(world.engine, 0, RELU);
     assert_int_equal(settle()->done.kind, ENGINE_UNLOADED);
@@ -544,7 +529,7 @@ static void a_load_is_cancelled_whatever_its_process_does(ATTR_UNUSED void **sta
             uv_sleep(3);
         }
         if (i % 7 == 3) {
-            assert_int_equal(kill(child_of(processes.server.first.process), SIGKILL), 0);
+            assert_int_equal(kill(process_child_of(processes.server.first.process), SIGKILL), 0);
         }
         engine_cancel_load(world.engine, 0, RELU);
     }
@@ -663,7 +648,7 @@ static void what_was_lent_outlives_its_lender(ATTR_UNUSED void **state)
     struct bundle *middle = said->outputs[0].contents;
     world.said_count--;
     (void)snprintf(middle->tensors[0].name, sizeof(middle->tensors[0].name), "x");
-    assert_int_equal(kill(child_of(processes.server.first.process), SIGKILL), 0);
+    assert_int_equal(kill(process_child_of(processes.server.first.process), SIGKILL), 0);
     said = run(2, RELU, middle);
     assert_true(((const float *)output_of(said, 0, "y"))[1] == 7);
     free(values);

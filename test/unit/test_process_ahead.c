@@ -6,7 +6,10 @@
  */
 #include "process/ahead.h"
 
+#include <dirent.h>
 #include <sched.h>
+#include <signal.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,10 +17,13 @@
 
 #include "base/attributes.h"
 #include "engine/near.h"
+#include "engine/tray.h"
 #include "engine/waker.h"
 #include "process/child.h"
+#include "process/inside.h"
 #include "process/process.h"
 #include "unit/engine_fixture.h"
+#include "unit/process_seen.h"
 #include "unit/thread_seen.h"
 
 enum { PAIR, DIVIDE, HALVE, MODELS };    /* Models. */
@@ -499,6 +505,152 @@ static void what_is_near_is_looked_at_before_the_loop(ATTR_UNUSED void **state)
     world_deinit();
 }
 
+/* The tray of the only worker. */
+static struct tray *tray_of_worker(void)
+{
+    struct process_worker *worker = ((struct engine_process *)world.engine)->workers;
+    assert_non_null(worker->tray);
+    return worker->tray;
+}
+
+/* The same while the loop waits: what lies in the tray is looked at, and what is still to come is
+ * sent. */
+static void whoever_does_not_look_is_told_all_the_same(ATTR_UNUSED void **state)
+{
+    cpu_set_t allowed;
+    (void)fixture_ort();
+    if (!has_two(&allowed)) {
+        skip();
+    }
+    world_init();
+    for (uint32_t i = 0; i < 2; i++) {
+        stay(ALONE_MIN);
+        const pid_t engine = process_child_of(server.first.process);
+        struct bundle *input = pair(8, 2);
+        assert_true(i == 0 || process_stop(engine));
+        launch(FORK, 0, 1, &input);
+        (void)usleep(100000);
+        if (i == 0) {
+            assert_int_equal(tray_close(tray_of_worker()), TRAY_FULL);
+        } else {
+            assert_false(engine_look(world.engine));
+            assert_int_equal(tray_close(tray_of_worker()), TRAY_CLOSED);
+            assert_int_equal(kill(engine, SIGCONT), 0);
+        }
+        const struct said *said = settle();
+        assert_int_equal(said->done.batch, last_batch);
+        assert_int_equal(said->done.status, WEFT_OK);
+        bundle_destroy(input);
+        forget();
+    }
+    world_deinit();
+}
+
+/* A process that ends while its tray is open leaves it to none: the next one has its own. */
+static void a_tray_goes_with_its_process(ATTR_UNUSED void **state)
+{
+    cpu_set_t allowed;
+    (void)fixture_ort();
+    if (!has_two(&allowed)) {
+        skip();
+    }
+    world_init();
+    stay(ALONE_MIN);
+    const pid_t engine = process_child_of(server.first.process);
+    struct bundle *input = pair(8, 2);
+    assert_true(process_stop(engine));
+    launch(FORK, 0, 1, &input);
+    assert_int_equal(kill(engine, SIGKILL), 0);
+    const struct said *said = settle();
+    assert_int_equal(said->done.status, WEFT_OK); /* It has run again. */
+    assert_int_equal(engine_process_counts(world.engine).crashes, 1);
+    forget();
+    stay(3 * ALONE_MIN);
+    launch(FORK, 0, 1, &input);
+    (void)usleep(100000);
+    assert_int_equal(tray_close(tray_of_worker()), TRAY_FULL);
+    assert_true(engine_look(world.engine));
+    bundle_destroy(input);
+    world_deinit();
+}
+
+/* Whether @thread, 0 for this one, takes turns of 0.1 ms. */
+static bool is_hurried(long thread)
+{
+    uint64_t words[7] = {0}; /* struct sched_attr; the fourth is how long a turn is. */
+    return syscall(SYS_sched_getattr, thread, words, sizeof(words), 0) == 0 && words[3] == 100000;
+}
+
+/* How many threads of @process do. */
+static uint32_t hurried_of(pid_t process)
+{
+    char path[64];
+    uint32_t count = 0;
+    const struct dirent *entry;
+    (void)snprintf(path, sizeof(path), "/proc/%d/task", (int)process);
+    DIR *folder = opendir(path);
+    while (folder != NULL && (entry = readdir(folder)) != NULL) {
+        const long thread = strtol(entry->d_name, NULL, 10);
+        count += thread > 0 && is_hurried(thread) ? 1 : 0;
+    }
+    if (folder != NULL) {
+        (void)closedir(folder);
+    }
+    return count;
+}
+
+static void a_thread_hurries_until_it_is_told_otherwise(ATTR_UNUSED void **state)
+{
+    int status = -1;
+    assert_false(is_hurried(0));
+    near_hurry(true);
+    const bool is_known = is_hurried(0);
+    const pid_t process = fork();
+    if (process == 0) {
+        near_forked();
+        _exit(is_hurried(0) ? 1 : 0);
+    }
+    assert_int_equal(waitpid(process, &status, 0), process);
+    assert_int_equal(status, 0);
+    assert_true(is_hurried(0) == is_known);
+    near_hurry(false);
+    near_hurry(false);
+    assert_false(is_hurried(0));
+    if (!is_known) {
+        skip(); /* Linux before 6.12 knows no turns. */
+    }
+}
+
+static void who_runs_what_is_near_hurries(ATTR_UNUSED void **state)
+{
+    cpu_set_t allowed;
+    near_hurry(true);
+    const bool is_known = is_hurried(0);
+    near_hurry(false);
+    (void)fixture_ort();
+    if (!has_two(&allowed) || !is_known) {
+        skip();
+    }
+    world_init();
+    const pid_t engine = process_child_of(server.first.process);
+    run_alone(1);
+    assert_int_equal(hurried_of(engine), 0);
+    stay(ALONE_MIN);
+    run_alone(1); /* Its threads are told by a launch where they are to wait for the next. */
+    assert_true(hurried_of(engine) > 0);
+    struct bundle *inputs[2] = {pair(8, 2), pair(9, 3)};
+    for (uint32_t tries = 0; tries < 1000 && hurried_of(engine) > 0; tries++) {
+        launch(FORK, 0, 1, &inputs[0]);
+        launch(FORK, 0, 1, &inputs[1]); /* Each thread is told by a launch of its own. */
+        (void)settle();
+        forget();
+    }
+    assert_int_equal(hurried_of(engine), 0);
+    bundle_destroy(inputs[0]);
+    bundle_destroy(inputs[1]);
+    world_deinit();
+}
+
 static void a_processor_that_is_not_allowed_is_not_used(ATTR_UNUSED void **state)
 {
     cpu_set_t allowed;
@@ -580,6 +732,10 @@ int main(void)
         cmocka_unit_test(short_runs_that_are_alone_stay_on_one_processor),
         cmocka_unit_test(after_short_runs_that_are_alone_the_loop_stays_awake),
         cmocka_unit_test(what_is_near_is_looked_at_before_the_loop),
+        cmocka_unit_test(whoever_does_not_look_is_told_all_the_same),
+        cmocka_unit_test(a_tray_goes_with_its_process),
+        cmocka_unit_test(a_thread_hurries_until_it_is_told_otherwise),
+        cmocka_unit_test(who_runs_what_is_near_hurries),
         cmocka_unit_test(a_processor_that_is_not_allowed_is_not_used),
         cmocka_unit_test(what_is_forked_may_go_anywhere),
         cmocka_unit_test(who_moves_a_thread_meanwhile_has_the_last_word),
