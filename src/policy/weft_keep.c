@@ -74,6 +74,9 @@ int64_t weft_keep_eviction_ns(
     return compass_eviction_at_ns(&prices, &task, worker, absent_ns);
 }
 
+/* Of such a load so much is forgiven: what is left lets an idle worker that needs none win. */
+#define ONCE_FOR_ALL (63.0 / 64)
+
 double weft_keep_spread(const struct policy_input *input, const struct task_facts *facts)
 {
     const struct weft_plan *plan = input->plan;
@@ -85,6 +88,6 @@ double weft_keep_spread(const struct policy_input *input, const struct task_fact
         load_ns += profile_absent_ns(input->profile, kind->models[i], own);
     }
     return plan->has_all && (double)load_ns <= input->options[WEFT_PATH] * path_ns
-               ? 1
+               ? ONCE_FOR_ALL
                : input->options[WEFT_SPREAD];
 }

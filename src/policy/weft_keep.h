@@ -33,8 +33,8 @@ int64_t weft_keep_eviction_ns(
 
 /*
  * How much of a load into free memory is forgiven. Where memory has room for all models each worker
- * loads each of them once, so that it may as well do so now, unless that is long even for a job
- * without a deadline.
+ * loads each of them once, so that it may as well do so now instead of letting a task wait, unless
+ * that is long even for a job without a deadline.
  */
 double weft_keep_spread(const struct policy_input *input, const struct task_facts *facts);
 

@@ -168,8 +168,8 @@ static void batches_of_whole_devices_are_gathered(void **state)
     assert_false(waits_for(2, let_be_one_node, "weft"));
 }
 
-/* Where a task goes that has its model at worker 1, which is busy, if all take @bytes of memory. */
-static uint32_t place_beside_a_holder(uint64_t bytes, int64_t load_ms)
+/* Where a task goes whose model worker 1 has, which is busy for @wait_ms, if all take @bytes. */
+static uint32_t place_beside_a_holder(uint64_t bytes, int64_t load_ms, int64_t wait_ms)
 {
     struct cluster whole;
     cluster_init(&whole, /* node_count */ 2, /* worker_count */ 1);
@@ -178,20 +178,21 @@ static uint32_t place_beside_a_holder(uint64_t bytes, int64_t load_ms)
     whole.profile->models[1].resident_bytes = bytes; /* It is not asked for. */
     cluster_seal(&whole);
     cluster_hold(&whole, 1, 0);
-    cluster_queue(&whole, 1, 20 * MS);
+    cluster_queue(&whole, 1, wait_ms * MS);
     weft_seat(&whole, "");
     const uint32_t worker = weft_place(&whole, 0, 0);
     cluster_deinit(&whole);
     return worker;
 }
 
-/* A wait of 20 ms, or a load: of 60, of which half are forgiven, or all, up to 80. */
-static void where_all_models_fit_a_load_costs_nobody(void **state)
+/* A wait, or a load: of 60 ms, of which half are forgiven, or nearly all, up to 80. */
+static void where_all_models_fit_a_load_hardly_counts(void **state)
 {
     (void)state;
-    assert_int_equal(place_beside_a_holder((1 << 20) + 1, 60), 1);
-    assert_int_equal(place_beside_a_holder(1 << 20, 60), 0);
-    assert_int_equal(place_beside_a_holder(1 << 20, 81), 1);
+    assert_int_equal(place_beside_a_holder((1 << 20) + 1, 60, 20), 1);
+    assert_int_equal(place_beside_a_holder(1 << 20, 60, 20), 0);
+    assert_int_equal(place_beside_a_holder(1 << 20, 81, 20), 1);
+    assert_int_equal(place_beside_a_holder(1 << 20, 60, 0), 1); /* Nothing is gained by a load. */
 }
 
 int main(void)
@@ -202,7 +203,7 @@ int main(void)
         CLUSTER_CASE(jobs_that_are_late_under_load_buy_none),
         CLUSTER_CASE(what_is_idle_is_used_in_queues_of_workers_as_well),
         cmocka_unit_test(batches_of_whole_devices_are_gathered),
-        cmocka_unit_test(where_all_models_fit_a_load_costs_nobody),
+        cmocka_unit_test(where_all_models_fit_a_load_hardly_counts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
