@@ -162,9 +162,12 @@ def shares():
             label, rate = m[1].strip(), int(m[2])
             labels += [] if label in labels else [label]
             rates += [] if rate in rates else [rate]
-            cells[label, rate] = f"{m[5]} % · {ms(m[7])} · {ms(m[8])}"
+            cost = lines_of(part, rf"^shares {re.escape(m[1])} {rate}/s cost ([\d.]+) ms")
+            cells[label, rate] = f"{m[5]} % · {ms(m[7])} · {ms(m[8])}" + (
+                f" · {float(cost[0][1]):.2f}" if cost else "")  # fmt: skip
     rates.sort()
-    table("Shares: in 5 ms · p50 · p99, ms", ["", *(f"{rate}/s" for rate in rates)],
+    table("Shares: in 5 ms · p50 · p99 · held of the device for each, ms",
+          ["", *(f"{rate}/s" for rate in rates)],
           [(label, *(cells.get((label, rate), "–") for rate in rates)) for label in labels])
 
 

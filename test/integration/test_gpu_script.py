@@ -6,6 +6,7 @@ Covers: test/gpu/run.sh, test/gpu/serve.py, test/gpu/tables.py, test/gpu/fake_mo
 
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -43,6 +44,7 @@ class Script(unittest.TestCase):
             "OUT": str(self.folder / "out"),
             "CALL": str(call),
             "SCALE": "0.02",
+            "SHARES": "weft",
             "LOADS": "4",
             "SLOW": "20",  # The machine may be busy.
         }
@@ -64,6 +66,14 @@ class Script(unittest.TestCase):
         self.assertNotRegex(planned, r"(?m)^(loads|outputs|compile):")
         self.assertRegex(planned, r"(?m)^overhead: at most")
         self.assertRegex(planned, r"(?m)^steady: what is left")
+
+    def test_shares_say_what_an_answer_holds_of_the_device(self):
+        done = self.run_script("shares")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        cell = r"[\d.]+ % · [\d.]+ · [\d.]+ · ([\d.]+)"
+        row = re.search(rf"(?m)^\| weft \| {cell} \| {cell} \| {cell} \|$", done.stdout)
+        self.assertTrue(row, done.stdout)
+        self.assertTrue(all(float(held) > 0 for held in row.groups()), row[0])
 
     def test_a_part_for_which_no_time_is_left_is_named(self):
         done = self.run_script("cache", "shares", call=9)
