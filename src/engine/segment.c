@@ -62,7 +62,7 @@ int segment_ledger_file(void)
 /* Four sizes from one power of two to the next, so that at most a quarter lies idle. */
 static size_t size_of(size_t bytes)
 {
-    const uint32_t power = 63 - (uint32_t)__builtin_clzll(bytes | PAGE_BYTES * STEPS);
+    const uint32_t power = 63 - (uint32_t)__builtin_clzll(bytes | (uint64_t)PAGE_BYTES * STEPS);
     const size_t step = ((size_t)1 << power) / STEPS;
     return (bytes + step - 1) / step * step;
 }

@@ -159,5 +159,5 @@ int64_t weft_haste_ns(
     }
     const int64_t spare_ns = target_ns - soonest;
     const int64_t idle = min_i64(weft_idle_share(input) * (is_free ? 2 : 1), WEFT_IDLE_ONE);
-    return target_ns - spare_ns / (WEFT_IDLE_ONE * 64) * idle * part;
+    return target_ns - spare_ns / ((int64_t)WEFT_IDLE_ONE * 64) * idle * part;
 }

@@ -344,6 +344,7 @@ bool process_take_batch(
 
 void process_batch_free(struct process_batch_in *batch)
 {
+    ASSERT(batch->bundles != NULL || batch->bundle_count == 0);
     for (uint32_t i = 0; i < batch->bundle_count; i++) {
         bundle_destroy(batch->bundles[i]);
     }

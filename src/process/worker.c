@@ -203,11 +203,11 @@ enum weft_status process_worker_start(struct process_worker *worker, struct weft
     }
     uv_poll_t *polls[2] = {
         memory_reserved_zeroed(1, sizeof(*polls[0])), memory_reserved_zeroed(1, sizeof(*polls[1]))};
+    const bool has_polls = polls[0] != NULL && polls[1] != NULL;
     const enum weft_status status =
-        polls[0] == NULL || polls[1] == NULL
-            ? error_set(error, WEFT_NO_MEMORY, "no memory for an engine")
-            : fork_server_fork(engine->server, &order, &worker->child, error);
-    if (status != WEFT_OK) {
+        has_polls ? fork_server_fork(engine->server, &order, &worker->child, error)
+                  : error_set(error, WEFT_NO_MEMORY, "no memory for an engine");
+    if (!has_polls || status != WEFT_OK) {
         free(polls[0]);
         free(polls[1]);
         (void)close(ends[0]);

@@ -210,7 +210,7 @@ static void answer_well(struct infer *infer)
 {
     uint64_t made_bytes = 0;
     infer_move(&infer->state, INFER_WRITING);
-    infer->bundles = malloc(((size_t)infer->output_count + 1) * sizeof(*infer->bundles));
+    infer->bundles = malloc(((size_t)infer->output_count + 1) * sizeof(struct bundle *));
     if (infer->bundles == NULL) {
         refuse(infer, 503, "no memory for the answer", "Retry-After: 1\r\n");
         infer_release(infer);
