@@ -151,7 +151,7 @@ class Contents(unittest.TestCase):
 
     def test_deadlines(self):
         request = {"inputs": [fp32("x", [1])]}
-        with Server("until=/nonexistent") as server:
+        with Server("until=/dev/null/never") as server:
             for headers, parameters in (({"x-slo-ms": "40"}, {}), ({}, {"timeout": 40000})):
                 status, _, body = server.infer(
                     "slow", dict(request, parameters=parameters), headers=headers
@@ -211,7 +211,7 @@ class Contents(unittest.TestCase):
         self.assertRegex(text, r"\nweft_scheduler_decisions_total [1-9]")
 
     def test_deadlines_are_told_from_clients_that_leave(self):
-        with Server("until=/nonexistent") as server:
+        with Server("until=/dev/null/never") as server:
             request = json.dumps({"inputs": [fp32("x", [1])]})
             path = "/v2/models/slow/infer"
             self.assertEqual(server.ask("POST", path, request, {"x-slo-ms": "20"})[0], 504)
