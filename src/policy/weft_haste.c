@@ -6,8 +6,14 @@
 #include "policy/weft_options.h"
 #include "policy/weft_share.h"
 
-/* A batch whose whole time went by before it began; and a new one counts one part in so many. */
+/*
+ * A batch whose whole time went by before it began, or a job that was late; and a new one counts
+ * one part in so many.
+ */
 enum { OFF_ONE = 1 << 20, OFF_WEIGHT = 64 };
+
+/* A late job counts so much less: the first ones wait for loads, against which haste is no help. */
+enum { LATE_COUNTS = 8 };
 
 /*
  * What is idle is averaged over about as long as it takes to start so many batches that keep a unit
@@ -109,12 +115,11 @@ static int64_t soonest_ns(
            known->rests[configs->weights[i].front].points[0].time_ns;
 }
 
-/* That takes the same part of the estimate as a batch whose whole time went by. */
-void weft_haste_note_late(const struct policy_input *input)
+void weft_haste_note_job(const struct policy_input *input, bool is_late)
 {
     struct weft_state *state = input->state;
     if (weft_idle_mean(input) >= WEFT_IDLE_ONE / 2) {
-        state->off += (OFF_ONE - state->off) / OFF_WEIGHT;
+        state->late += ((is_late ? OFF_ONE : 0) - state->late) / OFF_WEIGHT;
     }
 }
 
@@ -137,7 +142,8 @@ static int64_t haste_64ths(const struct policy_input *input)
     if (trouble == 0) {
         return haste;
     }
-    const int64_t part = min_i64(state->off * trouble, OFF_ONE);
+    const int64_t off = max_i64(state->off, state->late / LATE_COUNTS);
+    const int64_t part = min_i64(off * trouble, OFF_ONE);
     return haste * (part * part / OFF_ONE) / OFF_ONE;
 }
 

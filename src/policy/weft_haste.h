@@ -38,10 +38,10 @@ int64_t weft_haste_ns(
     const struct esg_queue *known, int64_t target_ns);
 
 /*
- * A job of this node has ended late. If that was while half of all units or more were idle, its
+ * A job of this node has ended. If it was late while half of all units or more were idle, its
  * batches could have ended sooner.
  */
-void weft_haste_note_late(const struct policy_input *input);
+void weft_haste_note_job(const struct policy_input *input, bool is_late);
 
 /* A batch that shall end within @target_ns is off its plan by @off_ns: loads, links, slowness. */
 void weft_haste_note(const struct policy_input *input, int64_t off_ns, int64_t target_ns);
