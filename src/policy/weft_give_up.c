@@ -70,7 +70,8 @@ static bool is_doubtful(const struct policy_input *input, const struct ready_fac
     const int64_t path_ns = learnt_ns(input, plan->path_ns[job->workflow]);
     const int64_t spare_ns = max_i64(whole_ns - path_ns, 0);
     const bool is_at_home = plan->waits[job->graph->queue_first + task->task];
-    const int64_t idle = is_at_home ? weft_idle_mean(input) * IDLE_ENOUGH : WEFT_IDLE_ONE;
+    const int64_t units = max_i64(weft_idle_share(input), weft_idle_mean(input));
+    const int64_t idle = is_at_home ? units * IDLE_ENOUGH : WEFT_IDLE_ONE;
     const double busy = (double)max_i64(WEFT_IDLE_ONE - idle, 0) / WEFT_IDLE_ONE;
     const double share = (double)rest_ns(input, task) / (double)max_i64(path_ns, 1);
     const double wait_ns = input->options[WEFT_RESERVE] * busy * share * (double)spare_ns;

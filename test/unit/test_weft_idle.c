@@ -57,6 +57,8 @@ static void a_moment_without_idle_units_is_no_load(void **state)
     occupy_all(true);
     assert_int_equal(hope_after(1000, 60 + 600), HOPE_LATE);
     assert_int_equal(hope_after(1000, 60 + 630), HOPE_GOOD);
+    occupy_all(false); /* What is idle now is, whatever was. */
+    assert_int_equal(hope_after(1, 70), HOPE_GOOD);
 }
 
 /* How many units the first task gets that has @slo_ms. */
