@@ -81,8 +81,10 @@ static const void *plan(struct arena *arena, const struct plan_input *input)
     struct weft_plan *plan = arena_alloc(arena, sizeof(*plan));
     int64_t *path_ns = arena_alloc(arena, (count + 1) * sizeof(*path_ns));
     int64_t *ranks_ns = arena_alloc(arena, (input->catalogue->queue_count + 1) * sizeof(*ranks_ns));
+    plan->has_slos = false;
     for (uint32_t i = 0; i < count; i++) {
         const struct workflow *graph = input->catalogue->workflows[i];
+        plan->has_slos = plan->has_slos || graph->slo_ns != 0;
         int64_t run_ns[WORKFLOW_TASKS_MAX];
         int64_t *rank_ns = ranks_ns + graph->queue_first;
         for (uint32_t task = 0; task < graph->task_count; task++) {

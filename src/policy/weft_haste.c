@@ -4,6 +4,7 @@
 #include "policy/compass_cost.h"
 #include "policy/weft_home.h"
 #include "policy/weft_options.h"
+#include "policy/weft_quick.h"
 #include "policy/weft_share.h"
 
 /*
@@ -152,6 +153,9 @@ int64_t weft_haste_ns(
     const struct esg_queue *known, int64_t target_ns)
 {
     const bool is_free = input->view->fleet->prices.gpu == 0;
+    if (weft_quick_is_on(input, queue)) {
+        return weft_quick_ns(input, queue, known);
+    }
     const int64_t part = is_free ? 64 : haste_64ths(input);
     if (part == 0) {
         return target_ns;

@@ -3,6 +3,7 @@
 #include "base/numbers.h"
 #include "policy/compass_cost.h"
 #include "policy/esg_order.h"
+#include "policy/weft_haste.h"
 #include "policy/weft_home.h"
 #include "policy/weft_keep.h"
 #include "policy/weft_options.h"
@@ -36,6 +37,31 @@ static int64_t more_ns(
                : weft_learnt_more_ns(bid->choice->beside_ns, bid->slowness, slowness);
 }
 
+/*
+ * How long a batch of @kind waits at @worker for what that loads now, one model at a time: 0 if its
+ * own models are there.
+ */
+static int64_t loading_ns(
+    const struct policy_input *input, const struct workflow_task *kind, uint32_t worker)
+{
+    const struct row_cache *cache = view_cache(input->view, worker);
+    bool has_all = true;
+    for (uint32_t i = 0; i < kind->model_count && has_all; i++) {
+        has_all = model_set_has(&cache->resident, kind->models[i]);
+    }
+    if (has_all || model_set_is_empty(&cache->loading)) {
+        return 0;
+    }
+    int64_t load_ns = 0;
+    for (uint32_t model = 0; model < input->profile->model_count; model++) {
+        if (model_set_has(&cache->loading, model)) {
+            const struct fleet_worker *spec = &input->view->fleet->workers[worker];
+            load_ns = max_i64(profile_load_ns(input->profile, model, spec), load_ns);
+        }
+    }
+    return max_i64(cache->at_ns + load_ns - input->view->now_ns, 0);
+}
+
 struct weft_place weft_spot_place(const struct weft_ask *ask, uint32_t worker)
 {
     const struct policy_input *input = ask->fit.input;
@@ -43,11 +69,15 @@ struct weft_place weft_spot_place(const struct weft_ask *ask, uint32_t worker)
     const int64_t load_ns = fit_load_ns(input, ask->fit.task, worker);
     const struct fit_place fit = fit_look(view, worker);
     const bool evicts = load_ns > 0 && view_cache(view, worker)->free_bytes < ask->bytes;
+    const int64_t before_ns = loading_ns(input, ask->fit.task, worker);
+    const bool is_kept = before_ns >= WEFT_WAIT_LEAST_NS && input->options[WEFT_HOLD] != 0 &&
+                         weft_idle_share(input) < WEFT_IDLE_ONE / 2;
     const int64_t loss_ns = evicts ? weft_keep_loss_ns(input, ask->fit.task, worker) : 0;
     return (struct weft_place){
         .fit = fit,
         .node = view->fleet->workers[worker].node,
-        .load_ns = load_ns,
+        .kept_ns = is_kept ? before_ns : 0,
+        .load_ns = load_ns + (is_kept ? 0 : before_ns),
         .eviction_ns = evicts ? load_ns / 64 * compass_64ths(EVICTION_WEIGHT) + loss_ns : 0,
         .slowness = slowness_of(ask, worker),
         .spare_bytes = load_ns == 0 ? weft_spare_bytes(input, worker, fit.room.gpu) : UINT64_MAX,
@@ -119,7 +149,11 @@ struct weft_spot weft_spot_look(
         return WEFT_SPOT_NOWHERE;
     }
     int64_t wait_ns = 0;
-    if (!spot.has_room || lacks_memory(place, bid, ask->model_bytes)) {
+    if (spot.has_room && place->kept_ns > 0) {
+        spot.has_room = false;
+        wait_ns = place->kept_ns;
+        spot.delay_ns += wait_ns;
+    } else if (!spot.has_room || lacks_memory(place, bid, ask->model_bytes)) {
         const int64_t free_at_ns = view_free_at_ns(input->view, spot.worker);
         wait_ns = max_i64(free_at_ns - input->view->now_ns, WEFT_WAIT_LEAST_NS);
         spot.delay_ns += wait_ns;

@@ -3,6 +3,10 @@
  *
  *     delay = wait for room or memory + max(load of models, transfers of all inputs + toll / 4)
  *     score = delay + what runs take longer there + wait + toll + 2 x load + loss, if it evicts
+ *
+ * A worker loads one model after another, so a load waits for the one under way. A batch would hold
+ * units meanwhile: while less than half of all are idle, the worker counts as full for it until
+ * then.
  */
 #ifndef POLICY_WEFT_SPOT_H
 #define POLICY_WEFT_SPOT_H
@@ -32,7 +36,8 @@ struct weft_ask {
 struct weft_place {
     struct fit_place fit;
     uint32_t node;
-    int64_t load_ns;
+    int64_t kept_ns;      /* It counts as full for so long, as it loads; 0: it does not. */
+    int64_t load_ns;      /* Else with what is loaded before. */
     int64_t eviction_ns;  /* What a load costs others: nothing if there is room for it. */
     int64_t slowness;     /* What everything takes there, as a ratio. */
     uint64_t spare_bytes; /* Memory for what batches work with; UINT64_MAX: enough. */

@@ -1,0 +1,27 @@
+/*
+ * weft_quick.h - how soon a batch shall end where only time counts.
+ *
+ * Where units have no price and no workflow has an SLO, nothing is gained by being slow, but for
+ * what others get done meanwhile. So of the configs of a queue the one with the smallest score
+ * counts,
+ *
+ *     score = run x (1 + held / items x busy / idle)
+ *
+ * with what the batch holds of a device, and what is then busy and idle of the devices of its kind:
+ * what a batch costs others is the toll of a link that it keeps busy (weft_links.h).
+ */
+#ifndef POLICY_WEFT_QUICK_H
+#define POLICY_WEFT_QUICK_H
+
+#include "policy/esg_plan.h"
+#include "policy/policy.h"
+
+/* Whether only time counts for the head of @queue, whose batches can share a device. */
+bool weft_quick_is_on(const struct policy_input *input, const struct queue_facts *queue);
+
+/* In which time @queue shall end with the rest of its group. INT64_MAX: no device can be used. */
+int64_t weft_quick_ns(
+    const struct policy_input *input, const struct queue_facts *queue,
+    const struct esg_queue *known);
+
+#endif /* POLICY_WEFT_QUICK_H */
