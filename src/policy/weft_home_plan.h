@@ -24,6 +24,7 @@ struct weft_plan {
     int64_t path_mean_ns;                 /* Of all critical paths. */
     bool has_all;                         /* Each worker has memory for all models, */
     bool is_short;                        /* or so little that models may have to leave. */
+    bool copies;                          /* Models are copied for tasks that are placed, too. */
 };
 
 /* Find out which tasks wait, and prepare for them. */
