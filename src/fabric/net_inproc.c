@@ -35,6 +35,7 @@ struct packet {
     uint32_t from;     /* Of a tensor: the sender. */
     struct job_id job; /* Of a tensor. */
     int64_t wire_ns;   /* How long it occupies a link. */
+    int64_t sent_ns;
 };
 
 struct link {
@@ -109,11 +110,12 @@ static void inproc_send(
         .tensor = tensor,
         .from = message->from,
         .job = message->job,
+        .sent_ns = net->host.now_ns(net->host.context),
     };
     if (tensor != 0) {
         packet.wire_ns = fleet_bytes_ns(message->work.bytes, net->network.link_bytes_per_s);
     }
-    int64_t at_ns = net->host.now_ns(net->host.context);
+    int64_t at_ns = packet.sent_ns;
     if (packet.wire_ns > 0) {
         struct link *link = &net->links[message->from];
         at_ns = later(at_ns, link->up_free_ns);
@@ -146,6 +148,7 @@ static void deliver_message(struct net_inproc *net, const struct packet *packet)
     const enum weft_status status =
         message_decode(packet->bytes, packet->bytes_count, placement, &message);
     ASSERT(status == WEFT_OK); /* It was encoded a moment ago, by us. */
+    message_add_age(&message, net->host.now_ns(net->host.context) - packet->sent_ns);
     net->host.on_message(net->host.context, packet->node, &message, packet->tensor);
 }
 

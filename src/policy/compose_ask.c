@@ -298,8 +298,13 @@ void policy_ran(struct policy_seat *seat, const struct ended_facts *batch)
 int64_t policy_tick_ns(const struct policy_seat *seat)
 {
     const struct policy *policy = policy_at(seat, ROLE_TICK);
-    const bool is_idle = policy != NULL && policy->waits != NULL && !seat->binds;
-    return policy == NULL || is_idle ? 0 : policy->tick_ns;
+    if (policy == NULL) {
+        return 0;
+    }
+    const void *plan = seat->inputs[ROLE_TICK].plan;
+    const bool is_idle =
+        policy->waits != NULL && !seat->binds && (policy->ticks == NULL || !policy->ticks(plan));
+    return is_idle ? 0 : policy->tick_ns;
 }
 
 struct tick_answer policy_tick(struct policy_seat *seat)

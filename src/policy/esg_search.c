@@ -26,6 +26,16 @@ int64_t esg_target_ns(const struct policy_input *input, const struct queue_facts
     return queue->head_arrived_ns + esg_scaled(whole_ns, known->group_end_ns) - input->view->now_ns;
 }
 
+uint32_t esg_most_items(const struct esg_queue *known, const struct queue_facts *queue)
+{
+    const uint32_t head = min_u32(queue->head_items, known->batch_max);
+    uint32_t level = 0;
+    while (known->levels[level].batch < head) {
+        level++;
+    }
+    return max_u32(queue->items, known->levels[level].batch);
+}
+
 /* Search for paths within @target_ns; with no choice of that size, one for more items. */
 static void ask(
     const struct esg_queue *known, const struct queue_facts *queue, struct search_query query,
@@ -47,6 +57,7 @@ static bool grant(
 {
     struct search_query wish = *query;
     wish.target_ns = wish_ns;
+    wish.batch_max = esg_most_items(known, queue);
     wish.batch_min = min_u32(queue->head_items, known->batch_max);
     search_best(&known->stage, known->rests, &wish, answer_out);
     return answer_out->count > 0 && answer_out->rule == SEARCH_MET;

@@ -33,6 +33,12 @@ struct esg_wish {
     int64_t rest;      /* What follows the head takes: search.h. */
 };
 
+/*
+ * The items of the largest batch that @queue may run: as many as wait or, if its head has more than
+ * were measured together until then, those of the next config.
+ */
+uint32_t esg_most_items(const struct esg_queue *known, const struct queue_facts *queue);
+
 /* Longer than any deadline, with room to add to it. */
 #define ESG_ANY_TIME_NS (INT64_MAX / 8)
 

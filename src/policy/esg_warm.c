@@ -17,19 +17,21 @@ enum { WORTH_OF = 20 };
 /* In one case of so many nothing comes in the time that was waited for it: in e by mere chance. */
 enum { NEVER_OF = 4 };
 
-void esg_warm_note(const struct policy_input *input, uint32_t number, uint32_t items)
+void esg_pace_note(struct esg_pace *pace, uint32_t items, int64_t now_ns)
 {
-    struct esg_state *state = input->state;
-    if (number >= ESG_QUEUES_MAX || items == 0) {
-        return;
-    }
-    struct esg_pace *pace = &state->paces[number];
-    const int64_t now_ns = input->view->now_ns;
     if (pace->last_ns != 0) {
         const int64_t gap_ns = (now_ns - pace->last_ns) / items;
         pace->gap_ns += (gap_ns - pace->gap_ns) / (pace->gap_ns == 0 ? 1 : GAP_WEIGHT);
     }
     pace->last_ns = now_ns;
+}
+
+void esg_warm_note(const struct policy_input *input, uint32_t number, uint32_t items)
+{
+    struct esg_state *state = input->state;
+    if (number < ESG_QUEUES_MAX && items > 0) {
+        esg_pace_note(&state->paces[number], items, input->view->now_ns);
+    }
 }
 
 /*

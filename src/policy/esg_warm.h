@@ -24,6 +24,9 @@ struct esg_state {
     struct esg_pace paces[ESG_QUEUES_MAX];
 };
 
+/* @items have come, at least one. */
+void esg_pace_note(struct esg_pace *pace, uint32_t items, int64_t now_ns);
+
 /* @items have joined queue @number. */
 void esg_warm_note(const struct policy_input *input, uint32_t number, uint32_t items);
 

@@ -179,6 +179,9 @@ struct policy {
      * says which tasks wait, only where some do. Default: nothing.
      */
     int64_t tick_ns;
+
+    /* Whether it is called although no task waits in a home queue. Default: not. */
+    bool (*ticks)(const void *plan);
     void (*tick)(const struct policy_input *input, struct tick_answer *answer_out);
 
     /*

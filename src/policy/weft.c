@@ -109,6 +109,11 @@ static bool waits(const void *plan, uint32_t number)
     return ((const struct weft_plan *)plan)->waits[number];
 }
 
+static bool copies(const void *plan)
+{
+    return ((const struct weft_plan *)plan)->copies;
+}
+
 static bool learns(const double *values)
 {
     return values[WEFT_LEARN] != 0;
@@ -476,6 +481,9 @@ static void note_placed(struct weft_hop *hop, uint32_t worker)
     }
     const struct weft_transfer sent = weft_transfer(fleet, view->node, node, hop->bytes);
     weft_links_send(links_of(input), &sent, weft_links_rack(fleet), view->now_ns);
+    if (hop->is_of_shares && !input->binds) {
+        weft_copy_note(input, hop->facts);
+    }
     if (hop->is_of_shares && node != view->node) {
         weft_brought_note(&state_of(input)->brought, input, node, hop->bytes);
     }
@@ -585,5 +593,6 @@ const struct policy policy_weft = {
     .victim = compass_victim,
     .prefetch = compass_prefetch,
     .tick_ns = ESG_TICK_NS,
+    .ticks = copies,
     .tick = weft_copy_tick,
 };

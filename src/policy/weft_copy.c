@@ -1,6 +1,7 @@
 #include "policy/weft_copy.h"
 
 #include "base/bitset.h"
+#include "base/numbers.h"
 #include "policy/choose.h"
 #include "policy/esg_warm.h"
 #include "policy/weft_home.h"
@@ -15,6 +16,11 @@ struct wanted_copy {
     bool is_due;      /* Tasks that need it have come, or their inputs are held up on their way. */
 };
 
+/* No model. */
+enum { NOTHING = UINT16_MAX };
+
+_Static_assert((int)MODELS_MAX <= (int)NOTHING, "a model has 16 bits, with one value for none");
+
 /* What the option `copy` says by default. */
 enum { COPY_BY_RACK = 1 };
 
@@ -23,15 +29,24 @@ struct copies {
     uint64_t all_bytes; /* Of all models of the catalogue. */
     uint32_t count;
     struct wanted_copy wanted[MODELS_MAX];
-    uint32_t warm_count; /* What is loaded already by this tick. */
-    const struct warm *warms;
+    uint16_t planned[WORKERS_MAX]; /* By worker: what it will load, or NOTHING. */
 };
 
-/* Whether tasks of queue @number have come to this home of late. */
+void weft_copy_note(const struct policy_input *input, const struct task_facts *task)
+{
+    struct weft_state *state = input->state;
+    const uint32_t number = task->job->graph->queue_first + task->task;
+    if (number < ESG_QUEUES_MAX) {
+        esg_pace_note(&state->placed[number], max_u32(task->items, 1), input->view->now_ns);
+    }
+}
+
+/* Whether tasks of queue @number have come to this home, or were placed by this node, of late. */
 static bool is_used(const struct policy_input *input, uint32_t number)
 {
     const struct weft_state *state = input->state;
-    const struct esg_pace *pace = &state->esg.paces[number % ESG_QUEUES_MAX];
+    const struct esg_pace *paces = input->binds ? state->esg.paces : state->placed;
+    const struct esg_pace *pace = &paces[number % ESG_QUEUES_MAX];
     return number < ESG_QUEUES_MAX && pace->gap_ns != 0 &&
            input->view->now_ns - pace->last_ns <= 32 * pace->gap_ns;
 }
@@ -79,12 +94,8 @@ static uint32_t count_near(const struct copies *copies, uint32_t worker, uint32_
     uint32_t count = 0;
     for (uint32_t other = 0; other < fleet->worker_count; other++) {
         const bool is_near = fleet_rack(fleet, fleet->workers[other].node) == rack;
-        count += is_near && view_holds_model(view, other, model) ? 1 : 0;
-    }
-    for (uint32_t i = 0; i < copies->warm_count; i++) {
-        const struct warm *warm = &copies->warms[i];
-        const bool is_near = fleet_rack(fleet, fleet->workers[warm->worker].node) == rack;
-        count += is_near && warm->model == model ? 1 : 0;
+        const bool will_hold = copies->planned[other] == model;
+        count += is_near && (will_hold || view_holds_model(view, other, model)) ? 1 : 0;
     }
     return count;
 }
@@ -171,27 +182,49 @@ static struct wanted_copy *find_rarest(struct copies *copies, uint32_t worker)
     return best;
 }
 
+/* Nothing is planned yet but what @answer says already. */
+static void plan_warms(struct copies *copies, const struct tick_answer *answer)
+{
+    const uint32_t count = copies->input->view->fleet->worker_count;
+    for (uint32_t worker = 0; worker < count; worker++) {
+        copies->planned[worker] = NOTHING;
+    }
+    for (uint32_t i = 0; i < answer->warm_count; i++) {
+        copies->planned[answer->warms[i].worker] = (uint16_t)answer->warms[i].model;
+    }
+}
+
+/*
+ * What a home wants is loaded anywhere. Where no task waits in one, every node copies what it
+ * places tasks of, to its own workers only. All plan for all workers, in the same order: nodes with
+ * the same rows would else all take the same model for the rarest.
+ */
 void weft_copy_tick(const struct policy_input *input, struct tick_answer *answer_out)
 {
     const struct view *view = input->view;
     const struct policy_input asked = weft_home_as_esg(input);
     struct copies copies;
-    esg_warm_tick(&asked, answer_out);
+    if (input->binds) {
+        esg_warm_tick(&asked, answer_out);
+    }
     if (input->options[WEFT_COPY] == 0) {
         return;
     }
     find_wanted(input, &copies);
+    plan_warms(&copies, answer_out);
     for (uint32_t at = 0; at < view->fleet->worker_count && copies.count > 0; at++) {
-        const uint32_t worker = choose_round(view, at);
+        const uint32_t worker = input->binds ? choose_round(view, at) : at;
         if (answer_out->warm_count == TICK_WARMS_MAX || !view_is_usable(view, worker) ||
             !model_set_is_empty(&view_cache(view, worker)->loading)) {
             continue; /* It loads something already, as its row says. */
         }
-        copies.warm_count = answer_out->warm_count;
-        copies.warms = answer_out->warms;
         struct wanted_copy *rarest = find_rarest(&copies, worker);
-        if (rarest != NULL) {
-            rarest->holders++;
+        if (rarest == NULL) {
+            continue;
+        }
+        rarest->holders++;
+        copies.planned[worker] = (uint16_t)rarest->model;
+        if (input->binds || view_is_own(view, worker)) {
             answer_out->warms[answer_out->warm_count++] =
                 (struct warm){.worker = worker, .model = rarest->model};
         }

@@ -105,7 +105,7 @@ static int64_t soonest_ns(
 {
     const struct configs *configs = &known->configs;
     const uint32_t head = min_u32(queue->head_items, known->batch_max);
-    const uint32_t most = max_u32(queue->items, head);
+    const uint32_t most = esg_most_items(known, queue);
     uint32_t i = 0;
     while (i + 1 < configs->count &&
            (configs->weights[i].batch < head || configs->weights[i].batch > most ||

@@ -59,7 +59,7 @@ static void hurry(const struct weft_ask *ask, struct dispatch_answer *answer_out
     const struct view *view = ask->fit.input->view;
     const struct configs *configs = &ask->known->configs;
     const uint32_t head = min_u32(ask->fit.queue->head_items, ask->known->batch_max);
-    const uint32_t most = max_u32(ask->fit.queue->items, head);
+    const uint32_t most = esg_most_items(ask->known, ask->fit.queue);
     struct weft_spot best = WEFT_SPOT_NOWHERE; /* Its score counts the run as well. */
     struct config best_config = {0};
     for (uint32_t at = 0; at < view->fleet->worker_count; at++) {
@@ -342,6 +342,12 @@ static void dispatch_queue(
         .rest = weft_split_rest(input, queue),
     };
     esg_search(&asked, queue, &wish, &found);
+    if (found.rule >= ESG_HURRIED && !queue->put_off && queue->items > queue->head_items) {
+        struct queue_facts alone = *queue; /* Others would be late with it. */
+        alone.items = queue->head_items;   /* So it is asked for again no more than once. */
+        dispatch_queue(input, &alone, model, answer_out);
+        return;
+    }
     answer_out->wake_at_ns = esg_warm_wait(&asked, queue, &found);
     if (answer_out->wake_at_ns != 0) {
         return;

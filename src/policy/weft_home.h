@@ -41,8 +41,9 @@ struct weft_state {
     struct demand demand;         /* Where memory is short: what is used again soon. */
     struct weft_learn learn;
     struct esg_state esg;
-    int64_t gathers_ns[ESG_QUEUES_MAX]; /* Until when tasks of a batch before are awaited. */
-    struct weft_brought brought;        /* What its batches bring together. */
+    int64_t gathers_ns[ESG_QUEUES_MAX];     /* Until when tasks of a batch before are awaited. */
+    struct weft_brought brought;            /* What its batches bring together. */
+    struct esg_pace placed[ESG_QUEUES_MAX]; /* Where nothing waits: what it placed, of shares. */
 };
 
 /* A task that waits has joined its queue; and its key there. */

@@ -2,6 +2,7 @@
 
 #include "base/arena.h"
 #include "base/numbers.h"
+#include "policy/choose.h"
 #include "policy/weft_batch.h"
 #include "policy/weft_home.h"
 #include "policy/weft_keep.h"
@@ -161,6 +162,19 @@ static bool are_long(const struct plan_input *input, const struct esg_plan *esg)
     return is_long(&all, LONG_WAY);
 }
 
+/* Whether each worker may load the models of @task by itself: placing forgives the whole load. */
+static bool is_forgiven(
+    const struct plan_input *input, const struct weft_plan *plan, uint32_t workflow,
+    const struct workflow_task *task)
+{
+    int64_t load_ns = 0;
+    for (uint32_t i = 0; i < task->model_count; i++) {
+        load_ns += profile_absent_ns(input->profile, task->models[i], &input->fleet->workers[0]);
+    }
+    return plan->has_all &&
+           (double)load_ns <= input->options[WEFT_PATH] * (double)plan->path_ns[workflow];
+}
+
 void weft_home_plan(struct arena *arena, const struct plan_input *input, struct weft_plan *plan_out)
 {
     const struct catalogue *catalogue = input->catalogue;
@@ -171,6 +185,7 @@ void weft_home_plan(struct arena *arena, const struct plan_input *input, struct 
     const bool are_batched = gathers_batches(input);
     const bool are_far = are_long(input, esg);
     const int64_t part = plan_out->has_all ? LONG_WAY : LONG_WAY_TO_MODELS;
+    plan_out->copies = false;
     bool *shares = arena_alloc(arena, catalogue->queue_count * sizeof(*shares));
     bool *waits = arena_alloc(arena, catalogue->queue_count * sizeof(*waits));
     const uint32_t kind_count = input->fleet->device_count;
@@ -185,6 +200,8 @@ void weft_home_plan(struct arena *arena, const struct plan_input *input, struct 
             const bool is_gathered =
                 is_of_parts ? are_gathered : are_batched && was_measured(input, run, is_of_a_batch);
             shares[number] = are_gathered && is_of_parts;
+            plan_out->copies |=
+                shares[number] && !is_forgiven(input, plan_out, i, &workflow->tasks[task]);
             waits[number] = is_gathered && !(are_far && is_long(&way, part));
             kinds[number] =
                 kind_count > 1 ? weft_kinds_plan(arena, &esg->queues[number], kind_count) : NULL;

@@ -25,6 +25,7 @@ struct weft_plan {
     bool has_slos;                        /* Some workflow has one. */
     bool has_all;                         /* Each worker has memory for all models, */
     bool is_short;                        /* or so little that models may have to leave. */
+    bool copies;                          /* Models are copied for tasks that are placed, too. */
 };
 
 /* Find out which tasks wait, and prepare for them. */

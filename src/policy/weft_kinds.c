@@ -59,7 +59,7 @@ bool weft_kinds_find(
     const struct search_query query = {
         .target_ns = found->target_ns,
         .batch_min = min_u32(queue->head_items, known->batch_max),
-        .batch_max = queue->items,
+        .batch_max = esg_most_items(known, queue),
         .path_count = max_u32(SEARCH_PATHS_MAX / kind_count, 1),
         .rest = found->rest,
     };

@@ -242,6 +242,7 @@ void network_deliver(struct sim *sim, uint32_t slot)
     if (message_has_placement(parcel->message.kind)) {
         parcel->message.work.placement = parcel->placement;
     }
+    message_add_age(&parcel->message, sim->now_ns - parcel->sent_ns); /* As between machines. */
     struct event event = {.kind = EVENT_MESSAGE};
     event.message.message = &parcel->message;
     if (parcel->has_tensor) {
