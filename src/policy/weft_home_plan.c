@@ -2,7 +2,6 @@
 
 #include "base/arena.h"
 #include "base/numbers.h"
-#include "policy/choose.h"
 #include "policy/weft_batch.h"
 #include "policy/weft_home.h"
 #include "policy/weft_keep.h"
@@ -162,19 +161,6 @@ static bool are_long(const struct plan_input *input, const struct esg_plan *esg)
     return is_long(&all, LONG_WAY);
 }
 
-/* Whether each worker may load the models of @task by itself: placing forgives the whole load. */
-static bool is_forgiven(
-    const struct plan_input *input, const struct weft_plan *plan, uint32_t workflow,
-    const struct workflow_task *task)
-{
-    int64_t load_ns = 0;
-    for (uint32_t i = 0; i < task->model_count; i++) {
-        load_ns += profile_absent_ns(input->profile, task->models[i], &input->fleet->workers[0]);
-    }
-    return plan->has_all &&
-           (double)load_ns <= input->options[WEFT_PATH] * (double)plan->path_ns[workflow];
-}
-
 void weft_home_plan(struct arena *arena, const struct plan_input *input, struct weft_plan *plan_out)
 {
     const struct catalogue *catalogue = input->catalogue;
@@ -200,8 +186,10 @@ void weft_home_plan(struct arena *arena, const struct plan_input *input, struct 
             const bool is_gathered =
                 is_of_parts ? are_gathered : are_batched && was_measured(input, run, is_of_a_batch);
             shares[number] = are_gathered && is_of_parts;
-            plan_out->copies |=
-                shares[number] && !is_forgiven(input, plan_out, i, &workflow->tasks[task]);
+            const double due_ns = input->options[WEFT_PATH] * (double)plan_out->path_ns[i];
+            const int64_t load_ns = weft_keep_load_ns(
+                input->profile, &workflow->tasks[task], &input->fleet->workers[0]);
+            plan_out->copies |= shares[number] && !weft_keep_is_once(plan_out, load_ns, due_ns);
             waits[number] = is_gathered && !(are_far && is_long(&way, part));
             kinds[number] =
                 kind_count > 1 ? weft_kinds_plan(arena, &esg->queues[number], kind_count) : NULL;

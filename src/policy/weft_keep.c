@@ -77,17 +77,28 @@ int64_t weft_keep_eviction_ns(
 /* Of such a load so much is forgiven: what is left lets an idle worker that needs none win. */
 #define ONCE_FOR_ALL (63.0 / 64)
 
+int64_t weft_keep_load_ns(
+    const struct profile *profile, const struct workflow_task *kind,
+    const struct fleet_worker *spec)
+{
+    int64_t load_ns = 0;
+    for (uint32_t i = 0; i < kind->model_count; i++) {
+        load_ns += profile_absent_ns(profile, kind->models[i], spec);
+    }
+    return load_ns;
+}
+
+bool weft_keep_is_once(const struct weft_plan *plan, int64_t load_ns, double due_ns)
+{
+    return plan->has_all && (double)load_ns <= due_ns;
+}
+
 double weft_keep_spread(const struct policy_input *input, const struct task_facts *facts)
 {
     const struct weft_plan *plan = input->plan;
     const struct workflow_task *kind = &facts->job->graph->tasks[facts->task];
     const struct fleet_worker *own = &input->view->fleet->workers[input->view->worker_first];
-    const double path_ns = (double)plan->path_ns[facts->job->workflow];
-    int64_t load_ns = 0;
-    for (uint32_t i = 0; i < kind->model_count; i++) {
-        load_ns += profile_absent_ns(input->profile, kind->models[i], own);
-    }
-    return plan->has_all && (double)load_ns <= input->options[WEFT_PATH] * path_ns
-               ? ONCE_FOR_ALL
-               : input->options[WEFT_SPREAD];
+    const double due_ns = input->options[WEFT_PATH] * (double)plan->path_ns[facts->job->workflow];
+    const int64_t load_ns = weft_keep_load_ns(input->profile, kind, own);
+    return weft_keep_is_once(plan, load_ns, due_ns) ? ONCE_FOR_ALL : input->options[WEFT_SPREAD];
 }

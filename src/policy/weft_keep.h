@@ -9,6 +9,8 @@
 
 #include "policy/policy.h"
 
+struct weft_plan;
+
 /* Whether one part in @part of the memory of every worker has room for all models. */
 bool weft_keep_have_all(const struct plan_input *input, uint32_t part);
 
@@ -31,11 +33,19 @@ int64_t weft_keep_eviction_ns(
     const struct policy_input *input, const struct workflow_task *kind, uint32_t worker,
     int64_t absent_ns);
 
+/* What all models of @kind take to load on a worker like @spec, and longer in their first run. */
+int64_t weft_keep_load_ns(
+    const struct profile *profile, const struct workflow_task *kind,
+    const struct fleet_worker *spec);
+
 /*
- * How much of a load into free memory is forgiven. Where memory has room for all models each worker
- * loads each of them once, so that it may as well do so now instead of letting a task wait, unless
- * that is long even for a job without a deadline.
+ * Whether each worker loads once what takes @load_ns, and may as well do so now instead of letting
+ * a task wait: memory has room for all models, and the load is not long even for a job without a
+ * deadline, which is due after @due_ns.
  */
+bool weft_keep_is_once(const struct weft_plan *plan, int64_t load_ns, double due_ns);
+
+/* How much of a load into free memory is forgiven: nearly all if it comes once in any case. */
 double weft_keep_spread(const struct policy_input *input, const struct task_facts *facts);
 
 #endif /* POLICY_WEFT_KEEP_H */
