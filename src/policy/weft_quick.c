@@ -1,20 +1,14 @@
 #include "policy/weft_quick.h"
 
 #include "base/numbers.h"
-#include "policy/weft_home_plan.h"
+#include "policy/weft_home.h"
 #include "policy/weft_options.h"
 
 /* What nothing is worth: no unit would be left. */
 #define FULL_TOLL 1e3
 
-/* The devices of one kind. */
-struct kind {
-    uint32_t number;
-    uint32_t units; /* Of one device, */
-    double cpu;     /* and its part of the machine. */
-    double all;     /* Units of all of them, */
-    double idle;    /* and those that no batch holds. */
-};
+/* Workers are looked at anew once so much time has passed for each: decisions are more frequent. */
+#define LOOK_NS INT64_C(30000)
 
 bool weft_quick_is_on(const struct policy_input *input, const struct queue_facts *queue)
 {
@@ -24,33 +18,37 @@ bool weft_quick_is_on(const struct policy_input *input, const struct queue_facts
            queue->head_deadline_ns == INT64_MAX;
 }
 
-static struct kind look(const struct policy_input *input, uint32_t number)
+static void look(const struct policy_input *input, struct weft_quick *quick)
 {
     const struct view *view = input->view;
-    struct kind kind = {.number = number};
-    for (uint32_t worker = 0; worker < view->fleet->worker_count; worker++) {
-        const struct fleet_worker *spec = &view->fleet->workers[worker];
-        if (spec->device == number && spec->gpu_units > 0 && view_is_usable(view, worker)) {
-            const struct fleet_node *node = &view->fleet->nodes[spec->node];
-            kind.units = spec->gpu_units;
-            kind.cpu = (double)max_u32(node->cpu_units, 1) / node->worker_count;
-            kind.all += spec->gpu_units;
-            kind.idle += view_free_units(view, worker).gpu;
+    const struct fleet *fleet = view->fleet;
+    if (quick->at_ns != 0 && view->now_ns - quick->at_ns < LOOK_NS * fleet->worker_count) {
+        return;
+    }
+    *quick = (struct weft_quick){.at_ns = view->now_ns};
+    for (uint32_t worker = 0; worker < fleet->worker_count; worker++) {
+        const struct fleet_worker *spec = &fleet->workers[worker];
+        if (spec->gpu_units > 0 && view_is_usable(view, worker)) {
+            struct weft_quick_kind *kind = &quick->kinds[spec->device];
+            const struct fleet_node *node = &fleet->nodes[spec->node];
+            kind->units = spec->gpu_units;
+            kind->cpu = (double)max_u32(node->cpu_units, 1) / node->worker_count;
+            kind->all += spec->gpu_units;
+            kind->idle += view_free_units(view, worker).gpu;
         }
     }
-    return kind;
 }
 
 /* What @config holds of a device of @kind, in units: of these or of CPU, whichever is the more. */
-static double held_of(const struct kind *kind, const struct config *config)
+static double held_of(const struct weft_quick_kind *kind, const struct config *config)
 {
     const double gpu = config->gpu == 0 ? kind->units : config->gpu;
     return max_double(gpu, config->cpu / kind->cpu * kind->units);
 }
 
 static double score_of(
-    const struct policy_input *input, const struct kind *kind, const struct config *config,
-    int64_t run_ns)
+    const struct policy_input *input, const struct weft_quick_kind *kind,
+    const struct config *config, int64_t run_ns)
 {
     const double held = held_of(kind, config);
     const double left = kind->idle - held;
@@ -66,22 +64,22 @@ int64_t weft_quick_ns(
     const struct configs *configs = &known->configs;
     const uint32_t head = min_u32(queue->head_items, known->batch_max);
     const uint32_t most = max_u32(queue->items, head);
+    struct weft_state *state = input->state;
     int64_t end_ns = INT64_MAX;
     double best = 0;
-    for (uint32_t number = 0; number < input->view->fleet->device_count; number++) {
-        const struct kind kind = look(input, number);
-        for (uint32_t i = 0; i < configs->count && kind.all > 0; i++) {
-            const struct search_choice *weights = &configs->weights[i];
-            const struct configs_choice *choice = &configs->choices[i];
-            if (choice->device != number || weights->batch < head || weights->batch > most) {
-                continue;
-            }
-            const double score = score_of(input, &kind, &choice->config, weights->time_ns);
-            if (end_ns == INT64_MAX || score < best) {
-                best = score;
-                end_ns = weights->time_ns + known->stage.extra_ns +
-                         known->rests[weights->front].points[0].time_ns;
-            }
+    look(input, &state->quick);
+    for (uint32_t i = 0; i < configs->count; i++) {
+        const struct search_choice *weights = &configs->weights[i];
+        const struct configs_choice *choice = &configs->choices[i];
+        const struct weft_quick_kind *kind = &state->quick.kinds[choice->device];
+        if (kind->units == 0 || weights->batch < head || weights->batch > most) {
+            continue;
+        }
+        const double score = score_of(input, kind, &choice->config, weights->time_ns);
+        if (end_ns == INT64_MAX || score < best) {
+            best = score;
+            end_ns = weights->time_ns + known->stage.extra_ns +
+                     known->rests[weights->front].points[0].time_ns;
         }
     }
     return end_ns;

@@ -16,6 +16,20 @@
 #include "policy/esg_plan.h"
 #include "policy/policy.h"
 
+/* The devices of one kind. */
+struct weft_quick_kind {
+    uint32_t units; /* Of one device, */
+    double cpu;     /* and its part of the machine. */
+    double all;     /* Units of all of them, */
+    double idle;    /* and those that no batch holds. */
+};
+
+/* What a home saw when it looked at all workers the last time. */
+struct weft_quick {
+    int64_t at_ns; /* 0: never. */
+    struct weft_quick_kind kinds[DEVICE_KINDS_MAX];
+};
+
 /* Whether only time counts for the head of @queue, whose batches can share a device. */
 bool weft_quick_is_on(const struct policy_input *input, const struct queue_facts *queue);
 
