@@ -342,8 +342,9 @@ static void dispatch_queue(
         .rest = weft_split_rest(input, queue),
     };
     esg_search(&asked, queue, &wish, &found);
-    if (found.rule >= ESG_HURRIED && !queue->put_off && queue->items > queue->head_items) {
-        struct queue_facts alone = *queue; /* Others would be late with it. */
+    if (found.rule >= ESG_HURRIED && !queue->put_off && queue->head_items > 1 &&
+        queue->items > queue->head_items) {
+        struct queue_facts alone = *queue; /* It is a batch; others would be late with it. */
         alone.items = queue->head_items;   /* So it is asked for again no more than once. */
         dispatch_queue(input, &alone, model, answer_out);
         return;
