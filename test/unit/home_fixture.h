@@ -60,6 +60,21 @@ static inline void home_shares(struct cluster *cluster, uint32_t model)
     home_point(cluster, model, 1, 2, 7, 30);
 }
 
+/*
+ * Two tasks in a row on four devices with shares, which cost something, and whose models load in
+ * 500 ms: the input of the second travels for @way_ms. To be sealed.
+ */
+static inline void home_init_two(struct cluster *cluster, int64_t way_ms)
+{
+    home_init_priced(cluster);
+    for (uint32_t model = 0; model < 2; model++) {
+        home_shares(cluster, model);
+        cluster_load(cluster, model, 500 * MS);
+        (void)cluster_task(cluster, model);
+    }
+    cluster_edge(cluster, 0, 1, (uint64_t)(way_ms * MS)); /* A byte is a nanosecond on links. */
+}
+
 /* A home queue of @items single items, whose head arrived @ago_ms ago with @slo_ms to run. */
 static inline struct queue_facts home_queue(
     const struct cluster *cluster, uint32_t task, uint32_t items, int64_t ago_ms, int64_t slo_ms)

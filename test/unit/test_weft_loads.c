@@ -7,17 +7,11 @@
 
 static struct cluster cluster;
 
-/* Two tasks in a row on four devices with shares; worker 2 begins to load the second model. */
+/* Two tasks in a row; worker 2 begins to load the second model. */
 static int setup(void **state)
 {
     *state = &cluster;
-    home_init_priced(&cluster);
-    for (uint32_t model = 0; model < 2; model++) {
-        home_shares(&cluster, model);
-        cluster_load(&cluster, model, 500 * MS);
-        (void)cluster_task(&cluster, model);
-    }
-    cluster_edge(&cluster, 0, 1, 5 * MS);
+    home_init_two(&cluster, /* way_ms */ 5);
     cluster_seal(&cluster);
     for (uint32_t worker = 0; worker < 3; worker++) {
         cluster_drop(&cluster, worker, 1);

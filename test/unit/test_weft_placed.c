@@ -8,17 +8,11 @@
 
 static struct cluster cluster;
 
-/* Two tasks in a row whose inputs travel for a third of their runs. Bytes are nanoseconds. */
+/* Two tasks in a row whose inputs travel for a third of their runs. */
 static int setup(void **state)
 {
     *state = &cluster;
-    home_init_priced(&cluster);
-    for (uint32_t model = 0; model < 2; model++) {
-        home_shares(&cluster, model);
-        cluster_load(&cluster, model, 500 * MS);
-        (void)cluster_task(&cluster, model);
-    }
-    cluster_edge(&cluster, 0, 1, 10 * MS);
+    home_init_two(&cluster, /* way_ms */ 10);
     cluster.graph->input_bytes = 10 * MS;
     cluster_seal(&cluster);
     cluster_seat(&cluster, "weft");
