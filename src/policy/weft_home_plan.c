@@ -175,7 +175,8 @@ void weft_home_plan(struct arena *arena, const struct plan_input *input, struct 
     bool *shares = arena_alloc(arena, catalogue->queue_count * sizeof(*shares));
     bool *waits = arena_alloc(arena, catalogue->queue_count * sizeof(*waits));
     const uint32_t kind_count = input->fleet->device_count;
-    const struct weft_kind **kinds = arena_alloc(arena, catalogue->queue_count * sizeof(*kinds));
+    const struct weft_kind **kinds =
+        arena_alloc(arena, catalogue->queue_count * sizeof(const struct weft_kind *));
     for (uint32_t i = 0; i < catalogue->workflow_count; i++) {
         const struct workflow *workflow = catalogue->workflows[i];
         for (uint32_t task = 0; task < workflow->task_count; task++) {
