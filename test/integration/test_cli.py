@@ -432,9 +432,13 @@ class TraceTest(Cli):
             asked = self.read_lines(*arguments, "--why")
             placed = [record for record in asked if "weighed" in record]
             self.assertGreater(len(placed), 50, policy)
-            # In a crowd weft looks at the workers of the task's node only: here that is one.
-            counts = {1, 3} if policy == "weft" else {3}
-            self.assertEqual({len(record["weighed"]) for record in placed}, counts, policy)
+            # In a crowd weft looks at the workers of the task's node only: here that is one. What
+            # waits in a home queue is tried in several configs, each of them on all workers.
+            counts = {len(record["weighed"]) for record in placed}
+            if policy == "weft":
+                self.assertLessEqual({1, 3}, counts)
+                counts = {3 if count % 3 == 0 else count for count in counts} - {1}
+            self.assertEqual(counts, {3}, policy)
             for record in placed:
                 self.assertIn(record["worker"], [item["worker"] for item in record["weighed"]])
                 del record["weighed"]
