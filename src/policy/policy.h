@@ -176,13 +176,11 @@ struct policy {
 
     /*
      * Called every tick_ns if that is not 0, unless it has said that it rests; of a policy that
-     * says which tasks wait, only where some do. Default: nothing.
+     * says which tasks wait, only where some do, or where ticks says so. Default: nothing.
      */
     int64_t tick_ns;
-
-    /* Whether it is called although no task waits in a home queue. Default: not. */
-    bool (*ticks)(const void *plan);
     void (*tick)(const struct policy_input *input, struct tick_answer *answer_out);
+    bool (*ticks)(const void *plan);
 
     /*
      * The search that tick asked for. The host calls it off the loop, on any thread, with

@@ -593,6 +593,6 @@ const struct policy policy_weft = {
     .victim = compass_victim,
     .prefetch = compass_prefetch,
     .tick_ns = ESG_TICK_NS,
-    .ticks = copies,
     .tick = weft_copy_tick,
+    .ticks = copies,
 };

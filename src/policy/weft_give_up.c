@@ -24,8 +24,8 @@ void weft_answered(const struct policy_input *input, const struct answered_facts
     uint32_t *lost = &state->lost[job->job->workflow];
     *lost = job->completed ? 0 : *lost + (job->late ? 1 : 0);
     if (job->job->deadline_ns != INT64_MAX) {
-        const int64_t left_ns = job->job->deadline_ns - job->job->arrived_ns;
-        weft_haste_note_job(input, job->latency_ns > left_ns);
+        const int64_t whole_ns = job->job->deadline_ns - job->job->arrived_ns;
+        weft_haste_note_job(input, job->latency_ns > whole_ns);
     }
 }
 

@@ -74,9 +74,6 @@ int64_t weft_keep_eviction_ns(
     return compass_eviction_at_ns(&prices, &task, worker, absent_ns);
 }
 
-/* Of such a load so much is forgiven: what is left lets an idle worker that needs none win. */
-#define ONCE_FOR_ALL (63.0 / 64)
-
 int64_t weft_keep_load_ns(
     const struct profile *profile, const struct workflow_task *kind,
     const struct fleet_worker *spec)
@@ -92,6 +89,9 @@ bool weft_keep_is_once(const struct weft_plan *plan, int64_t load_ns, double due
 {
     return plan->has_all && (double)load_ns <= due_ns;
 }
+
+/* Of such a load so much is forgiven: what is left lets an idle worker that needs none win. */
+#define ONCE_FOR_ALL (63.0 / 64)
 
 double weft_keep_spread(const struct policy_input *input, const struct task_facts *facts)
 {
