@@ -63,7 +63,7 @@ int64_t weft_quick_ns(
 {
     const struct configs *configs = &known->configs;
     const uint32_t head = min_u32(queue->head_items, known->batch_max);
-    const uint32_t most = max_u32(queue->items, head);
+    const uint32_t most = esg_most_items(known, queue);
     struct weft_state *state = input->state;
     int64_t end_ns = INT64_MAX;
     double best = 0;

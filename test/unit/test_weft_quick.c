@@ -76,6 +76,21 @@ static void jobs_with_slos_come_before(void **state)
     assert_int_equal(units_of(1, 14), 1);
 }
 
+/* Five items, where four and eight were measured: all of the device takes 60 ms, a seventh 280. */
+static void a_task_of_several_items_has_a_config_for_more(void **state)
+{
+    (void)state;
+    home_point(&cluster, 0, 4, 1, 1, 200);
+    home_point(&cluster, 0, 8, 1, 1, 280);
+    home_point(&cluster, 0, 8, 2, 7, 60);
+    cluster_seat(&cluster, "weft");
+    struct queue_facts queue = home_queue(&cluster, 0, 1, 0, 0);
+    queue.items = 5;
+    queue.head_items = 5;
+    cluster.view.now_ns += 1000 * MS;
+    assert_int_equal(home_ask(&cluster, &queue).configs[0].gpu, 7);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -83,6 +98,7 @@ int main(void)
         CLUSTER_CASE(what_gains_as_much_as_it_holds_has_the_whole_device),
         CLUSTER_CASE(cpu_counts_as_well),
         CLUSTER_CASE(jobs_with_slos_come_before),
+        CLUSTER_CASE(a_task_of_several_items_has_a_config_for_more),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
