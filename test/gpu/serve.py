@@ -439,19 +439,19 @@ def shares_of(repository, label, policy, kinds, whole):
         load(3, round(1.2e6 / whole), 128, 5000, kinds)
         for part in RATES if policy != "compass" else (0.4, 0.7, 0.9):
             rate = round(part * 1e6 / whole)
-            before = held_s()
+            held_s, ended = counted("worker_busy_seconds"), counted("slo_requests")
             lines = load(5, rate, 128, 5000, kinds)
-            cost_s = held_s() - before
+            held_s, ended = counted("worker_busy_seconds") - held_s, counted("slo_requests") - ended
             for line in lines[1:]:
                 if not line.startswith("http failed 0, wrong 0"):
                     say(f"shares {label:12} {rate}/s", line)
-            answered = int(re.search(r"^http all .*?(\d+) good", "\n".join(lines), re.MULTILINE)[1])
-            say(f"shares {label:12} {rate}/s cost {1000 * cost_s / max(answered, 1):.3f} ms")
+            # Batches have held the device for their time by the part of it that they had.
+            say(f"shares {label:12} {rate}/s cost {1000 * held_s / max(ended, 1):.3f} ms")
 
 
-def held_s():
-    """What batches have held of the device so far: their time by the part of it that they had."""
-    pattern = r"^weft_worker_busy_seconds_total\S* (\S+)"
+def counted(name):
+    """What the server has counted so far, of all its workers or workflows."""
+    pattern = rf"^weft_{name}_total\S* (\S+)"
     return sum(float(each) for each in re.findall(pattern, metrics(), re.MULTILINE))
 
 
