@@ -91,6 +91,12 @@ static inline int64_t now_ns(const struct node *node)
     return node->view.now_ns;
 }
 
+/* Whether @ticket has given way to others. */
+static inline bool is_put_off(const struct ticket *ticket)
+{
+    return ticket->hope != HOPE_GOOD;
+}
+
 /* Until @deadline_ns, as messages have it: INT64_MAX for none. */
 static inline int64_t left_ns(const struct node *node, int64_t deadline_ns)
 {

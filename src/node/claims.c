@@ -35,7 +35,8 @@ static uint32_t find_near(
     uint32_t slot = queue->list.first;
     for (uint32_t looks = 0; looks < QUEUE_LOOKS_MAX && slot != POOL_NONE; looks++) {
         const struct ticket *ticket = ticket_at(node, slot);
-        if (ticket->key - PRIORITY_LEVEL_NS / 2 > head->key || ticket->put_off != head->put_off) {
+        if (ticket->key - PRIORITY_LEVEL_NS / 2 > head->key ||
+            is_put_off(ticket) != is_put_off(head)) {
             break;
         }
         if (node_of_worker(node, ticket->holder) == here) {
@@ -52,7 +53,7 @@ static void fill(
     bool near_first)
 {
     const uint32_t edition = job_edition(ticket_at(node, queue->list.first)->job);
-    const bool put_off = ticket_at(node, queue->list.first)->put_off;
+    const bool put_off = is_put_off(ticket_at(node, queue->list.first));
     uint32_t *link = &claim->tickets;
     *link = POOL_NONE;
     while (queue->count > 0 && claim->task_count < BATCH_TASKS_MAX) {
@@ -61,7 +62,7 @@ static void fill(
         struct ticket *ticket = ticket_at(node, slot);
         if (claim->task_count > 0 &&
             (claim->items + ticket->items > batch || job_edition(ticket->job) != edition ||
-             ticket->put_off != put_off)) {
+             is_put_off(ticket) != put_off)) {
             break;
         }
         tickets_take(node, slot);

@@ -118,7 +118,7 @@ void dispatch_queue(struct node *node, uint32_t slot)
     const struct visit *visit = visit_at(node, task->visit);
     task_state_move(&task->state, TASK_QUEUED);
     task->ready_ns = now_ns(node);
-    task->put_off = false;
+    task->hope = HOPE_GOOD;
     task->key = order_key(node, visit, task);
     task->arrival = ++node->arrival;
     join_queue(node, slot);
@@ -176,12 +176,12 @@ void dispatch_unqueue(struct node *node, uint32_t slot)
     rows_load_changed(node, worker);
 }
 
-void dispatch_put_off(struct node *node, uint32_t slot)
+void dispatch_put_off(struct node *node, uint32_t slot, enum hope hope)
 {
     struct task *task = task_at(node, slot);
     dispatch_unqueue(node, slot);
-    task->key = policy_put_off(task->key);
-    task->put_off = true;
+    task->key = policy_put_off(task->key, hope);
+    task->hope = (uint8_t)hope;
     join_queue(node, slot);
 }
 

@@ -17,8 +17,8 @@ void dispatch_queue(struct node *node, uint32_t slot);
 /* Take task @slot out of its queue again. */
 void dispatch_unqueue(struct node *node, uint32_t slot);
 
-/* Queued task @slot gives way to others: it waits behind all that was not put off. */
-void dispatch_put_off(struct node *node, uint32_t slot);
+/* Queued task @slot gives way to others for @hope: it waits behind all that was not put off. */
+void dispatch_put_off(struct node *node, uint32_t slot, enum hope hope);
 
 /* Whether task @a runs before @b, of any workers of one node. */
 bool dispatch_is_before(const struct task *a, const struct task *b);

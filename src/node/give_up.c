@@ -5,10 +5,10 @@
 #include "node/tickets.h"
 #include "node/visits.h"
 
-/* What was put off is put off once; its job may still end. */
-static enum hope unless_put_off(enum hope hope, bool put_off)
+/* What was put off is put off once for the same hope or less; its job may still end. */
+static enum hope unless_known(enum hope hope, uint8_t known)
 {
-    return put_off && hope == HOPE_LATE ? HOPE_GOOD : hope;
+    return hope <= known ? HOPE_GOOD : hope;
 }
 
 static enum hope hope_of(struct node *node, const struct task *task)
@@ -19,7 +19,7 @@ static enum hope hope_of(struct node *node, const struct task *task)
     }
     const struct job_facts job = visit_facts(node, visit);
     const struct ready_facts facts = visit_ready(task, &job);
-    return unless_put_off(policy_hope(&node->seat, &facts), task->put_off);
+    return unless_known(policy_hope(&node->seat, &facts), task->hope);
 }
 
 /* Whether the rest is for the next step: so much is enough for one. */
@@ -39,8 +39,8 @@ enum prospect give_up_head(struct node *node, const struct worker *worker, uint3
         return PROSPECT_LATER;
     }
     node->given_up++;
-    if (hope == HOPE_LATE) {
-        dispatch_put_off(node, head);
+    if (hope != HOPE_NONE) {
+        dispatch_put_off(node, head, hope);
     } else {
         visits_fail(node, head, REASON_LATE);
     }
@@ -54,7 +54,7 @@ static enum hope hope_of_ticket(struct node *node, const struct ticket *ticket)
     }
     const struct job_facts job = tickets_facts(node, ticket);
     const struct ready_facts facts = tickets_ready(ticket, &job);
-    return unless_put_off(policy_hope(&node->seat, &facts), ticket->put_off);
+    return unless_known(policy_hope(&node->seat, &facts), ticket->hope);
 }
 
 bool give_up_tickets(struct node *node, uint32_t number)
@@ -70,8 +70,8 @@ bool give_up_tickets(struct node *node, uint32_t number)
             return false;
         }
         node->given_up++;
-        if (hope == HOPE_LATE) {
-            tickets_put_off(node, slot);
+        if (hope != HOPE_NONE) {
+            tickets_put_off(node, slot, hope);
         } else {
             tickets_take(node, slot);
             tickets_refuse(node, slot, REASON_LATE);

@@ -91,8 +91,8 @@ static void find_facts(const struct node *node, uint32_t number, struct queue_fa
         .workflow = head->workflow,
         .task = head->task,
         /* What was put off fills no batch of what is in time: it would take longer. */
-        .waiting = queue->count - (head->put_off ? 0 : queue->late_count),
-        .items = queue->items - (head->put_off ? 0 : queue->late_items),
+        .waiting = queue->count - (is_put_off(head) ? 0 : queue->late_count),
+        .items = queue->items - (is_put_off(head) ? 0 : queue->late_items),
         .head_items = head->items,
         .head_ready_ns = head->ready_ns,
         .head_deadline_ns = head->deadline_ns,
@@ -107,7 +107,7 @@ static void find_facts(const struct node *node, uint32_t number, struct queue_fa
     uint32_t slot = queue->list.first;
     for (uint32_t looks = 0; looks < QUEUE_LOOKS_MAX && slot != POOL_NONE; looks++) {
         const struct ticket *ticket = ticket_at(node, slot);
-        if (ticket->put_off != head->put_off) {
+        if (is_put_off(ticket) != is_put_off(head)) {
             break;
         }
         if (ticket->arrived_ns < facts_out->head_arrived_ns) {
@@ -215,7 +215,7 @@ static uint32_t claim_starved(
 {
     struct wanted alone = {.config = {.batch = facts->head_items}, .reason = REASON_STARVED};
     const struct ticket *head = ticket_at(node, node->home.queues[number].list.first);
-    const int64_t patience_ns = head->put_off ? PUT_OFF_STARVED_NS : STARVED_NS;
+    const int64_t patience_ns = is_put_off(head) ? PUT_OFF_STARVED_NS : STARVED_NS;
     if (now_ns(node) - facts->head_ready_ns < patience_ns) {
         return 0;
     }

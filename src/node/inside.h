@@ -33,8 +33,8 @@ struct task {
     bool settled : 1;   /* Has been placed for the last time. */
     bool continues : 1; /* Its producer ran on the same worker just now. */
     bool cancelled : 1; /* Runs, but its result is not wanted. */
-    bool put_off : 1;   /* It is late, and has given way to others. */
     bool is_early : 1;  /* It came, and was not reserved before: that may still come. */
+    uint8_t hope;       /* enum hope: unless it is good, it has given way to others. */
     union {
         int64_t key;    /* In its queue. */
         uint64_t epoch; /* Of an OFFERED task: of the member list that named its home. */

@@ -29,7 +29,7 @@ struct ticket {
     int64_t arrived_ns;
     int64_t deadline_ns;
     bool firm;             /* Past it the answer is not wanted. */
-    bool put_off;          /* It is late, and has given way to others. */
+    uint8_t hope;          /* enum hope: unless it is good, it has given way to others. */
     uint8_t strange_count; /* Claims that were declined by nodes without its edition. */
 };
 
@@ -105,6 +105,7 @@ struct home {
     int64_t wake_ns; /* Earliest timer that is set, or INT64_MAX. */
     int64_t any_key; /* The smallest of what waits for room elsewhere, as rows said at any_at_ns. */
     int64_t any_wanting_key; /* Likewise, of what waits for a certain worker. */
+    bool any_put_off;        /* Likewise: some of what waited anywhere was put off. */
     int64_t any_at_ns;
     bool presses;     /* Rows say that something waits for room here. */
     uint16_t wanted;  /* For which worker. */

@@ -54,8 +54,8 @@ static void insert(struct node *node, uint32_t slot)
     slot_list_insert(&queue->list, ticket_links(node), before, slot);
     queue->count++;
     queue->items += ticket->items;
-    queue->late_count += ticket->put_off ? 1 : 0;
-    queue->late_items += ticket->put_off ? ticket->items : 0;
+    queue->late_count += is_put_off(ticket) ? 1 : 0;
+    queue->late_items += is_put_off(ticket) ? ticket->items : 0;
     map_put(&node->home.tickets, ticket_key(ticket->job, ticket->task), slot);
 }
 
@@ -68,8 +68,8 @@ void tickets_take(struct node *node, uint32_t slot)
     slot_list_remove(&queue->list, ticket_links(node), slot);
     queue->count--;
     queue->items -= ticket->items;
-    queue->late_count -= ticket->put_off ? 1 : 0;
-    queue->late_items -= ticket->put_off ? ticket->items : 0;
+    queue->late_count -= is_put_off(ticket) ? 1 : 0;
+    queue->late_items -= is_put_off(ticket) ? ticket->items : 0;
     (void)map_remove(&home->tickets, ticket_key(ticket->job, ticket->task));
     if (queue->count > 0) {
         return;
@@ -93,13 +93,15 @@ void tickets_count(struct node *node, uint32_t slot, bool put_off)
     }
 }
 
-void tickets_put_off(struct node *node, uint32_t slot)
+void tickets_put_off(struct node *node, uint32_t slot, enum hope hope)
 {
     struct ticket *ticket = ticket_at(node, slot);
     tickets_take(node, slot);
-    tickets_count(node, slot, /* put_off */ true);
-    ticket->key = policy_put_off(ticket->key);
-    ticket->put_off = true;
+    if (!is_put_off(ticket)) {
+        tickets_count(node, slot, /* put_off */ true);
+    }
+    ticket->key = policy_put_off(ticket->key, hope);
+    ticket->hope = (uint8_t)hope;
     insert(node, slot);
 }
 

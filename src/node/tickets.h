@@ -20,8 +20,8 @@ void tickets_take(struct node *node, uint32_t slot);
 /* Put it back where it was, unless its task is known to be elsewhere now. */
 void tickets_put_back(struct node *node, uint32_t slot);
 
-/* Waiting ticket @slot gives way to others: it waits behind all that was not put off. */
-void tickets_put_off(struct node *node, uint32_t slot);
+/* Waiting ticket @slot gives way to others for @hope: it waits behind all that was not put off. */
+void tickets_put_off(struct node *node, uint32_t slot, enum hope hope);
 
 /* Ticket @slot runs, or is put off: of tasks after the first ones the share is shown to others. */
 void tickets_count(struct node *node, uint32_t slot, bool put_off);

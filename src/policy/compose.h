@@ -114,10 +114,11 @@ static inline int64_t policy_advance(int64_t key, uint32_t priority)
     return key < INT64_MIN + ahead_ns ? INT64_MIN : key - ahead_ns;
 }
 
-/* @key of a task that is put off: see PUT_OFF_NS. */
-static inline int64_t policy_put_off(int64_t key)
+/* @key of a task that is put off, for @hope: see PUT_OFF_NS. */
+static inline int64_t policy_put_off(int64_t key, enum hope hope)
 {
-    return key > INT64_MAX - PUT_OFF_NS ? INT64_MAX : key + PUT_OFF_NS;
+    const int64_t later_ns = hope == HOPE_DOUBTFUL ? DOUBTFUL_NS : PUT_OFF_NS;
+    return key > INT64_MAX - later_ns ? INT64_MAX : key + later_ns;
 }
 
 /* Whether tasks of queue @number wait in its home queue. */

@@ -29,8 +29,13 @@ enum {
  */
 #define PRIORITY_LEVEL_NS (30 * NS_PER_S)
 
-/* What was put off comes after all that is due within so long; and after that, first again. */
-#define PUT_OFF_NS (3600 * NS_PER_S)
+/*
+ * What was put off comes after all that is due within so long; and after that, first again. What is
+ * only doubtful waits for less, before jobs that a policy lets wait because they have no deadline.
+ */
+#define PUT_OFF_NS     (3600 * NS_PER_S)
+#define DOUBTFUL_NS    (300 * NS_PER_S)
+#define NO_DEADLINE_NS (600 * NS_PER_S)
 
 /* What is known before the first job: for plan and solve. */
 struct plan_input {
@@ -121,9 +126,10 @@ struct queue_facts {
 
 /* What may become of a job, one of whose tasks would start now. */
 enum hope {
-    HOPE_GOOD, /* Or unknown. */
-    HOPE_LATE, /* It will probably be late: the task is put off, behind those that will not. */
-    HOPE_NONE, /* Its answer would be of no use: it ends. */
+    HOPE_GOOD,     /* Or unknown. */
+    HOPE_DOUBTFUL, /* It may be late: the task is put off, behind those that will not be, */
+    HOPE_LATE,     /* or, as it will be late, behind those without a deadline as well. */
+    HOPE_NONE,     /* Its answer would be of no use: it ends. */
 };
 
 /* Up to DISPATCH_CANDIDATES_MAX configs, best first; or none and a time to ask again. */

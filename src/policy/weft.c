@@ -82,9 +82,11 @@ static const void *plan(struct arena *arena, const struct plan_input *input)
     int64_t *path_ns = arena_alloc(arena, (count + 1) * sizeof(*path_ns));
     int64_t *ranks_ns = arena_alloc(arena, (input->catalogue->queue_count + 1) * sizeof(*ranks_ns));
     plan->has_slos = false;
+    bool has_others = false;
     for (uint32_t i = 0; i < count; i++) {
         const struct workflow *graph = input->catalogue->workflows[i];
         plan->has_slos = plan->has_slos || graph->slo_ns != 0;
+        has_others = has_others || graph->slo_ns == 0;
         int64_t run_ns[WORKFLOW_TASKS_MAX];
         int64_t *rank_ns = ranks_ns + graph->queue_first;
         for (uint32_t task = 0; task < graph->task_count; task++) {
@@ -95,6 +97,7 @@ static const void *plan(struct arena *arena, const struct plan_input *input)
         }
         path_ns[i] = graph_longest_path(graph, run_ns, rank_ns);
     }
+    plan->is_mixed = plan->has_slos && has_others;
     plan->path_ns = path_ns;
     plan->ranks_ns = ranks_ns;
     plan->path_mean_ns = mean_of(path_ns, count);
@@ -147,11 +150,8 @@ static int64_t key_of(const struct policy_input *input, const struct job_facts *
     const struct weft_plan *plan = input->plan;
     /* Of the branches of a job those with the longest way to go come first. */
     const int64_t before_ns = plan->ranks_ns[job->graph->queue_first + task] / BRANCHES_APART;
-    if (job->deadline_ns != INT64_MAX) {
-        return job->deadline_ns - before_ns;
-    }
-    const double wait_ns = input->options[WEFT_PATH] * (double)plan->path_ns[job->workflow];
-    return job->arrived_ns + (int64_t)min_double(wait_ns, 0x1p60) - before_ns;
+    const int64_t due_ns = job->arrived_ns + weft_home_whole_ns(input, job);
+    return due_ns + weft_home_later_ns(input, job) - before_ns;
 }
 
 static int64_t order(const struct policy_input *input, const struct ready_facts *task)

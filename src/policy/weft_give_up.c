@@ -109,8 +109,9 @@ enum hope weft_hope(const struct policy_input *input, const struct ready_facts *
     }
     const struct weft_plan *plan = input->plan;
     const bool is_at_home = plan->waits[task->job->graph->queue_first + task->task];
+    const enum hope late = plan->is_mixed && !is_over ? HOPE_DOUBTFUL : HOPE_LATE;
     if (is_over || is_doubtful(input, task)) {
-        return is_loaded_for(input, task) ? HOPE_GOOD : HOPE_LATE;
+        return is_loaded_for(input, task) ? HOPE_GOOD : late;
     }
-    return is_at_home && weft_begin_not(input, task) ? HOPE_LATE : HOPE_GOOD;
+    return is_at_home && weft_begin_not(input, task) ? late : HOPE_GOOD;
 }

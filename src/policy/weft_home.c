@@ -27,15 +27,28 @@ void weft_home_queued(const struct policy_input *input, const struct ready_facts
     }
 }
 
+int64_t weft_home_whole_ns(const struct policy_input *input, const struct job_facts *job)
+{
+    const struct weft_plan *plan = input->plan;
+    const double path_ns = input->options[WEFT_PATH] * (double)plan->path_ns[job->workflow];
+    return job->deadline_ns != INT64_MAX ? job->deadline_ns - job->arrived_ns
+                                         : (int64_t)min_double(path_ns, 0x1p60);
+}
+
+int64_t weft_home_later_ns(const struct policy_input *input, const struct job_facts *job)
+{
+    const struct weft_plan *plan = input->plan;
+    const bool waits = job->deadline_ns == INT64_MAX && job->priority == 0;
+    return plan->is_mixed && waits ? NO_DEADLINE_NS : 0;
+}
+
 int64_t weft_home_order(const struct policy_input *input, const struct ready_facts *task)
 {
     const struct weft_plan *plan = input->plan;
     const struct job_facts *job = task->job;
     const struct esg_queue *known = &plan->esg->queues[job->graph->queue_first + task->task];
-    const double path_ns = input->options[WEFT_PATH] * (double)plan->path_ns[job->workflow];
-    const int64_t whole_ns = job->deadline_ns != INT64_MAX ? job->deadline_ns - job->arrived_ns
-                                                           : (int64_t)min_double(path_ns, 0x1p60);
-    return job->arrived_ns + esg_scaled(whole_ns, known->group_end_ns);
+    const int64_t end_ns = esg_scaled(weft_home_whole_ns(input, job), known->group_end_ns);
+    return job->arrived_ns + end_ns + weft_home_later_ns(input, job);
 }
 
 /* In a tie, the tightest fit: it leaves room elsewhere for what needs more. */

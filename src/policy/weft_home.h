@@ -48,6 +48,13 @@ struct weft_state {
     struct esg_pace placed[ESG_QUEUES_MAX]; /* Where nothing waits: what it placed, of shares. */
 };
 
+/*
+ * Within which time of its arrival @job is due; and, if it has neither an SLO nor a priority, for
+ * how much longer it waits for those that have one.
+ */
+int64_t weft_home_whole_ns(const struct policy_input *input, const struct job_facts *job);
+int64_t weft_home_later_ns(const struct policy_input *input, const struct job_facts *job);
+
 /* A task that waits has joined its queue; and its key there. */
 void weft_home_queued(const struct policy_input *input, const struct ready_facts *task);
 int64_t weft_home_order(const struct policy_input *input, const struct ready_facts *task);

@@ -22,7 +22,8 @@ struct weft_plan {
     const uint32_t *sharers;    /* and its worker for configs_beside_ns(). */
     const struct weft_kind *const *kinds; /* By queue, by kind of device; NULL: there is one. */
     int64_t path_mean_ns;                 /* Of all critical paths. */
-    bool has_slos;                        /* Some workflow has one. */
+    bool has_slos;                        /* Some workflow has one, */
+    bool is_mixed;                        /* and some has none. */
     bool has_all;                         /* Each worker has memory for all models, */
     bool is_short;                        /* or so little that models may have to leave. */
     bool copies;                          /* Models are copied for tasks that are placed, too. */

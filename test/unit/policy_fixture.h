@@ -31,7 +31,8 @@ struct cluster {
     struct board board;
     struct view view;
     struct workflow *graph;
-    struct catalogue catalogue; /* Of that graph alone, once it is sealed. */
+    struct workflow *flows[2];  /* That graph; and the one beside it, if there is one. */
+    struct catalogue catalogue; /* Of these, once they are sealed. */
     uint64_t sequence;
     struct policy_set set;
     struct policy_meter meter;
@@ -75,6 +76,7 @@ static inline void cluster_init(struct cluster *cluster, uint32_t node_count, ui
 static inline void cluster_deinit(struct cluster *cluster)
 {
     workflow_destroy(cluster->graph);
+    workflow_destroy(cluster->flows[1]);
     profile_destroy(cluster->profile);
     fleet_destroy(cluster->fleet);
     pool_deinit(&cluster->pool);
@@ -165,13 +167,29 @@ static inline void cluster_seal(struct cluster *cluster)
     assert_int_equal(workflow_seal(cluster->graph, NULL), WEFT_OK);
 }
 
+/* A workflow of one task of @model beside the graph, which is sealed, with an SLO of @slo_ns. */
+static inline void cluster_beside(struct cluster *cluster, uint32_t model, int64_t slo_ns)
+{
+    const struct workflow_task task = {
+        .name = "task", .run = model, .models = {model}, .model_count = 1};
+    uint32_t number = 0;
+    struct workflow *beside = workflow_create("beside");
+    assert_int_equal(workflow_add_task(beside, &task, &number), WEFT_OK);
+    assert_int_equal(workflow_seal(beside, NULL), WEFT_OK);
+    beside->queue_first = cluster->graph->task_count;
+    beside->slo_ns = slo_ns;
+    cluster->flows[1] = beside;
+}
+
 /* Let the policies plan, if they do. */
 static inline void cluster_plan(struct cluster *cluster)
 {
+    const struct workflow *beside = cluster->flows[1];
+    cluster->flows[0] = cluster->graph;
     cluster->catalogue = (struct catalogue){
-        .workflow_count = 1,
-        .queue_count = cluster->graph->task_count,
-        .workflows = &cluster->graph,
+        .workflow_count = beside != NULL ? 2 : 1,
+        .queue_count = cluster->graph->task_count + (beside != NULL ? beside->task_count : 0),
+        .workflows = cluster->flows,
     };
     const struct plan_input input = {
         .fleet = cluster->fleet,

@@ -617,6 +617,13 @@ static void many_tasks_without_a_home_are_offered_in_many_steps(void **state)
     lone_close(&lone);
 }
 
+static void tell_row(struct lone *lone, const struct row *row)
+{
+    struct event event = {.kind = EVENT_ROW};
+    event.row = row;
+    lone_step(lone, &event);
+}
+
 /* A row of the other node, whose worker is full, says how urgent what waits there for @wanted is.
  */
 static void press(struct lone *lone, uint64_t sequence, uint16_t urgency, uint16_t wanted)
@@ -626,9 +633,7 @@ static void press(struct lone *lone, uint64_t sequence, uint16_t urgency, uint16
         .parts = ROW_LOAD,
         .load = {.sequence = sequence, .urgency = urgency, .wanted = wanted, .accepting = 1},
     };
-    struct event event = {.kind = EVENT_ROW};
-    event.row = &row;
-    lone_step(lone, &event);
+    tell_row(lone, &row);
 }
 
 /* The same with a policy whose homes give way. */
@@ -674,6 +679,40 @@ static void a_home_takes_what_is_not_wanted_elsewhere(void **state)
         press(&lone, 1, URGENCY_NOW + 60, others[i]);
         offer(&lone, first);
         (void)expect_claim(&lone, first);
+        lone_close(&lone);
+    }
+}
+
+/* What has no deadline: to what is due minutes before and waits for room, while some is put off. */
+static void what_has_no_deadline_gives_way(void **state)
+{
+    (void)state;
+    static const struct {
+        uint16_t sooner_s;
+        uint8_t put_off;
+        int64_t left_ns;
+        uint32_t claims;
+    } cases[] = {
+        {151, 1, INT64_MAX, 0},
+        {149, 1, INT64_MAX, 1},
+        {151, 0, INT64_MAX, 1},
+        {151, 1, MS(1000), 1},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct lone lone;
+        struct row row = {.worker = HOME, .parts = ROW_LOAD};
+        row.load = (struct row_load){.sequence = 1, .wanted = ROW_WANTED_NONE, .accepting = 1};
+        row.load.urgency = (uint16_t)(URGENCY_NOW + cases[i].sooner_s);
+        row.load.put_off = cases[i].put_off;
+        open_yielding(&lone);
+        show(&lone, HOLDER, 1, /* gpu_free */ 1);
+        claim(&lone, second, FLOW_A, 0, 1);
+        tell_row(&lone, &row);
+        struct message message = lone_message(&lone, MESSAGE_OFFER, first, FLOW_F, 0);
+        message.worker = HOLDER;
+        message.work.left_ns = cases[i].left_ns;
+        lone_deliver(&lone, &message);
+        assert_int_equal(lone_sent_count(&lone, HOLDER, MESSAGE_CLAIM), cases[i].claims);
         lone_close(&lone);
     }
 }
@@ -737,6 +776,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_home_gives_way_to_what_is_more_urgent_elsewhere),
         cmocka_unit_test(a_home_takes_what_is_not_wanted_elsewhere),
+        cmocka_unit_test(what_has_no_deadline_gives_way),
         cmocka_unit_test(a_row_says_that_a_task_waits_for_room),
         cmocka_unit_test(tasks_with_inputs_at_the_worker_come_behind_the_head),
         cmocka_unit_test(a_claim_is_refused_while_others_hold_the_units),

@@ -32,14 +32,17 @@ static void hear(const struct policy_input *input, const struct answered_facts *
     heard_count++;
 }
 
-static bool is_target; /* Deadlines are: late answers are wanted. */
+static bool is_target; /* Deadlines are: late answers are wanted, */
+static bool is_mixed;  /* and what is not late yet comes before what has none. */
 
 /* A rule that a test can see through: 5 ms before the deadline it is too late. */
 static enum hope too_late(const struct policy_input *input, const struct ready_facts *task)
 {
     const bool is_late = task->ready_ns < input->view->now_ns &&
                          task->job->deadline_ns - input->view->now_ns < MS(5);
-    return !is_late ? HOPE_GOOD : is_target ? HOPE_LATE : HOPE_NONE;
+    const bool is_over = task->job->deadline_ns < input->view->now_ns;
+    const enum hope late = is_mixed && !is_over ? HOPE_DOUBTFUL : HOPE_LATE;
+    return !is_late ? HOPE_GOOD : is_target ? late : HOPE_NONE;
 }
 
 static const struct policy admitting = {
@@ -66,6 +69,7 @@ static void open_with(struct lone *lone, const struct policy *policy)
 {
     heard_count = 0;
     is_target = false;
+    is_mixed = false;
     lone_open(lone, &(struct lone_options){.policy = policy});
 }
 
@@ -199,6 +203,32 @@ static void late_jobs_are_put_off(void **state)
         assert_int_equal(started(&lone), later.number);
         lone_settle(&lone);
         assert_int_equal(lone_records(&lone, RECORD_FAILED), 0);
+        assert_int_equal(lone.answers, 4);
+        assert_true(lone_is_empty(&lone));
+        lone_close(&lone);
+    }
+}
+
+/* What is doubtful comes before what is late; and behind it, once it is late as well. */
+static void what_is_late_waits_behind_what_may_be(void **state)
+{
+    (void)state;
+    const struct policy *const policies[] = {&admitting, &at_home};
+    for (uint32_t i = 0; i < 4; i++) {
+        struct lone lone;
+        open_with(&lone, policies[i % 2]);
+        is_target = true;
+        is_mixed = true;
+        (void)request(&lone, MS(1000), 0);
+        const struct job_id late = request(&lone, MS(5), 0);
+        const struct job_id doubtful = request(&lone, MS(10), 0);
+        (void)request(&lone, MS(1000), 0);
+        lone.now_ns += MS(6);
+        lone_batch_done(&lone, WEFT_OK);
+        lone.now_ns += i < 2 ? MS(1) : MS(6);
+        lone_batch_done(&lone, WEFT_OK);
+        assert_int_equal(started(&lone), i < 2 ? doubtful.number : late.number);
+        lone_settle(&lone);
         assert_int_equal(lone.answers, 4);
         assert_true(lone_is_empty(&lone));
         lone_close(&lone);
@@ -344,6 +374,7 @@ int main(void)
         cmocka_unit_test(many_hopeless_jobs_end_in_several_steps),
         cmocka_unit_test(hopeless_tickets_leave_their_home_queue),
         cmocka_unit_test(late_jobs_are_put_off),
+        cmocka_unit_test(what_is_late_waits_behind_what_may_be),
         cmocka_unit_test(a_row_says_how_many_later_tasks_are_put_off),
         cmocka_unit_test(what_was_put_off_is_not_starved),
         cmocka_unit_test(what_was_put_off_may_end),

@@ -441,6 +441,23 @@ static void a_job_without_deadline_is_due_by_its_path(void **state)
     cluster_deinit(&cluster);
 }
 
+/* Beside a workflow with an SLO: ten minutes later, unless it has a priority. */
+static void a_job_without_slo_waits_for_those_with_one(void **state)
+{
+    (void)state;
+    struct cluster cluster;
+    init(&cluster, "", 0);
+    const int64_t alone_ns = cluster_order(&cluster, 7, INT64_MAX);
+    const int64_t due_ns = cluster_order(&cluster, 7, 1234);
+    cluster_beside(&cluster, 0, 1234);
+    cluster_seat(&cluster, "weft");
+    assert_int_equal(cluster_order(&cluster, 7, INT64_MAX), alone_ns + NO_DEADLINE_NS);
+    assert_int_equal(cluster_order(&cluster, 7, 1234), due_ns);
+    cluster.job.priority = 1;
+    assert_int_equal(cluster_order(&cluster, 7, INT64_MAX), alone_ns - PRIORITY_LEVEL_NS);
+    cluster_deinit(&cluster);
+}
+
 /* What is to be expected of the first task, ready since @waited_ns, with @left_ns to go. */
 static enum hope hope(struct cluster *cluster, int64_t waited_ns, int64_t left_ns, bool firm)
 {
@@ -469,6 +486,20 @@ static void what_misses_only_a_target_is_put_off(void **state)
     assert_int_equal(hope(&cluster, 1, -1, false), HOPE_NONE);
     cluster_seat(&cluster, "weft:give_up=0");
     assert_int_equal(hope(&cluster, 1, -1, false), HOPE_GOOD);
+    cluster_deinit(&cluster);
+}
+
+/* Beside a workflow without an SLO: it comes before that as long as it is not late. */
+static void what_may_be_late_comes_before_what_has_no_slo(void **state)
+{
+    (void)state;
+    struct cluster cluster;
+    init(&cluster, "", 0);
+    cluster.graph->slo_ns = 4 * RUN_NS;
+    cluster_beside(&cluster, 0, /* slo_ns */ 0);
+    cluster_seat(&cluster, "weft");
+    assert_int_equal(hope(&cluster, 1, 3 * RUN_NS - 1, false), HOPE_DOUBTFUL);
+    assert_int_equal(hope(&cluster, 1, -1, false), HOPE_LATE);
     cluster_deinit(&cluster);
 }
 
@@ -594,6 +625,8 @@ int main(void)
         cmocka_unit_test(a_job_without_deadline_is_due_by_its_path),
         cmocka_unit_test(what_can_no_longer_be_in_time_is_given_up),
         cmocka_unit_test(what_misses_only_a_target_is_put_off),
+        cmocka_unit_test(a_job_without_slo_waits_for_those_with_one),
+        cmocka_unit_test(what_may_be_late_comes_before_what_has_no_slo),
         cmocka_unit_test(a_toll_grows_with_the_load_and_fades),
         cmocka_unit_test(a_load_is_known_as_soon_as_it_is_there),
         cmocka_unit_test(a_rack_shares_its_link),

@@ -358,6 +358,18 @@ static void the_busier_the_sooner_a_job_is_put_off(void **state)
     assert_int_equal(hope(60 + 629), HOPE_LATE);
 }
 
+static void a_job_without_slo_waits_at_home_for_those_with_one(void **state)
+{
+    (void)state;
+    cluster_seat(&cluster, "weft");
+    const int64_t alone_ns = cluster_order(&cluster, 7, INT64_MAX);
+    const int64_t due_ns = cluster_order(&cluster, 7, 900 * MS);
+    cluster_beside(&cluster, 0, 900 * MS);
+    cluster_seat(&cluster, "weft");
+    assert_int_equal(cluster_order(&cluster, 7, INT64_MAX), alone_ns + NO_DEADLINE_NS);
+    assert_int_equal(cluster_order(&cluster, 7, 900 * MS), due_ns);
+}
+
 /* How many of 200 jobs that have all their time before them are put off at @task. */
 static uint32_t count_put_off(uint32_t task, uint32_t priority)
 {
@@ -915,6 +927,7 @@ int main(void)
         CLUSTER_CASE(what_was_put_off_runs_where_much_is_idle),
         CLUSTER_CASE(what_seems_late_hurries_where_much_is_idle),
         CLUSTER_CASE(the_busier_the_sooner_a_job_is_put_off),
+        CLUSTER_CASE(a_job_without_slo_waits_at_home_for_those_with_one),
         CLUSTER_CASE(what_would_be_put_off_later_does_not_begin),
         CLUSTER_CASE(what_is_urgent_is_put_off_last),
         CLUSTER_CASE(all_inputs_of_a_batch_count),
