@@ -26,6 +26,7 @@
 #include "policy/weft_learn.h"
 #include "policy/weft_links.h"
 #include "policy/weft_quick.h"
+#include "policy/weft_warm.h"
 
 /* What every node uses comes first: where no task waits, the rest is never touched. */
 struct weft_state {
@@ -43,6 +44,7 @@ struct weft_state {
     struct weft_learn learn;
     struct esg_state esg;
     int64_t gathers_ns[ESG_QUEUES_MAX];     /* Until when tasks of a batch before are awaited. */
+    struct weft_wait waits[ESG_QUEUES_MAX]; /* Where memory is short: for full workers. */
     struct weft_brought brought;            /* What its batches bring together. */
     struct weft_quick quick;                /* Where only time counts: what is idle. */
     struct esg_pace placed[ESG_QUEUES_MAX]; /* Where nothing waits: what it placed, of shares. */
