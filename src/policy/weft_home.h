@@ -38,6 +38,7 @@ struct weft_state {
     int64_t slower;     /* Than expected, by rows, on average, then as well. */
     int64_t off;        /* By which share of their time batches start off their plan, in 2^20ths, */
     int64_t late;       /* and which share of the jobs of this node ends late while much is idle. */
+    struct weft_quick quick;      /* What is idle, by kind of device. */
     uint32_t lost[WORKFLOWS_MAX]; /* Jobs given up since the last one that was completed. */
     struct weft_begin begin;      /* Which jobs are put off before they begin. */
     struct demand demand;         /* Where memory is short: what is used again soon. */
@@ -46,7 +47,6 @@ struct weft_state {
     int64_t gathers_ns[ESG_QUEUES_MAX];     /* Until when tasks of a batch before are awaited. */
     struct weft_wait waits[ESG_QUEUES_MAX]; /* Where memory is short: for full workers. */
     struct weft_brought brought;            /* What its batches bring together. */
-    struct weft_quick quick;                /* Where only time counts: what is idle. */
     struct esg_pace placed[ESG_QUEUES_MAX]; /* Where nothing waits: what it placed, of shares. */
 };
 
