@@ -3,8 +3,12 @@
 #include "base/numbers.h"
 #include "policy/choose.h"
 #include "policy/fit.h"
+#include "policy/weft_haste.h"
 #include "policy/weft_home.h"
 #include "policy/weft_keep.h"
+
+/* Waits count in full while one unit in so many is idle: while none is, a copy is no help. */
+enum { IDLE_ENOUGH = 4 };
 
 void weft_warm_note(
     const struct policy_input *input, const struct queue_facts *queue, uint32_t number,
@@ -17,7 +21,9 @@ void weft_warm_note(
     }
     struct weft_wait *wait = &state->waits[number];
     if (wait->asked_ns != 0) {
-        wait->sum_ns += wait->items * (input->view->now_ns - wait->asked_ns);
+        const int64_t idle = min_i64(weft_idle_share(input) * IDLE_ENOUGH, WEFT_IDLE_ONE);
+        const int64_t passed_ns = input->view->now_ns - wait->asked_ns;
+        wait->sum_ns += wait->items * passed_ns / WEFT_IDLE_ONE * idle;
     }
     const bool waits = answer->count == 0 && answer->waits_for != WORKER_NONE && !queue->put_off;
     wait->asked_ns = waits ? input->view->now_ns : 0;

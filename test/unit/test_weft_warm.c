@@ -73,6 +73,24 @@ static void no_copy_comes_to_a_worker_without_units(void **state)
     assert_int_equal(answer.warms[0].worker, 2);
 }
 
+/* What waits for units waits no less with another copy. */
+static void waits_while_no_unit_is_idle_do_not_count(void **state)
+{
+    (void)state;
+    for (uint32_t worker = 1; worker < 4; worker++) {
+        occupy(worker, 0, 9000);
+    }
+    wait_for(1, 2000);
+    wait_for(1, 1);
+    for (uint32_t worker = 1; worker < 4; worker++) {
+        occupy(worker, 7, 0);
+    }
+    assert_int_equal(policy_tick(&cluster.seat).warm_count, 0);
+    wait_for(1, 1600);
+    wait_for(1, 1);
+    assert_int_equal(policy_tick(&cluster.seat).warm_count, 1);
+}
+
 /* What was put off waits for something else. */
 static void only_what_waits_for_full_workers_counts(void **state)
 {
@@ -111,6 +129,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CLUSTER_CASE(a_queue_that_has_waited_for_long_gets_a_copy),
         CLUSTER_CASE(no_copy_comes_to_a_worker_without_units),
+        CLUSTER_CASE(waits_while_no_unit_is_idle_do_not_count),
         CLUSTER_CASE(only_what_waits_for_full_workers_counts),
         CLUSTER_CASE(a_model_comes_ahead_into_free_memory_alone),
     };
