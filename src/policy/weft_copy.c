@@ -6,6 +6,7 @@
 #include "policy/esg_warm.h"
 #include "policy/weft_home.h"
 #include "policy/weft_options.h"
+#include "policy/weft_warm.h"
 
 /* A model of workflows whose jobs are under way. */
 struct wanted_copy {
@@ -206,6 +207,7 @@ void weft_copy_tick(const struct policy_input *input, struct tick_answer *answer
     struct copies copies;
     if (input->binds) {
         esg_warm_tick(&asked, answer_out);
+        weft_warm_tick(input, answer_out);
     }
     if (input->options[WEFT_COPY] == 0) {
         return;

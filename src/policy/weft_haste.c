@@ -41,27 +41,16 @@ int64_t weft_idle_share(const struct policy_input *input)
     const struct view *view = input->view;
     struct weft_state *state = input->state;
     const uint32_t count = view->fleet->worker_count;
-    uint64_t idle = 0;
-    uint64_t all = 0;
-    int64_t slower = 0;
-    int64_t usable = 0;
     if (state->idle_at_ns != 0 && view->now_ns - state->idle_at_ns < INT64_C(100000) * count) {
         return state->idle;
     }
-    for (uint32_t worker = 0; worker < count; worker++) {
-        if (view_is_usable(view, worker)) {
-            idle += view_free_units(view, worker).gpu;
-            all += view->fleet->workers[worker].gpu_units;
-            slower += view_slower(view, worker);
-            usable++;
-        }
-    }
+    const struct weft_quick *seen = weft_quick_look(input);
     const bool is_first = state->idle_at_ns == 0;
     const int64_t passed_ns = is_first ? DURATION_NS_MAX : view->now_ns - state->idle_at_ns;
     state->idle_at_ns = view->now_ns;
-    state->slower = usable > 0 ? slower / usable : 0;
-    state->idle = (int64_t)(idle * WEFT_IDLE_ONE / (all > 0 ? all : 1));
-    note_idle(input, passed_ns, (int64_t)all);
+    state->slower = seen->slower / max_u32(seen->usable, 1);
+    state->idle = (int64_t)(seen->idle * WEFT_IDLE_ONE / max_u64(seen->all, 1));
+    note_idle(input, passed_ns, (int64_t)seen->all);
     return state->idle;
 }
 

@@ -339,7 +339,6 @@ static void dispatch_queue(
         .known = known,
         .learn = &state->learn,
         .number = workflow->queue_first + queue->task,
-        .bytes = need_bytes(input->profile, &workflow->tasks[queue->task], /* items */ 1),
         .model_bytes = need_bytes(input->profile, &workflow->tasks[queue->task], /* items */ 0),
         .model = model,
         .slower = weft_slower(input),
@@ -408,6 +407,11 @@ static void dispatch_late(
     }
 }
 
+static uint32_t number_of(const struct policy_input *input, const struct queue_facts *queue)
+{
+    return input->catalogue->workflows[queue->workflow]->queue_first + queue->task;
+}
+
 /*
  * Tasks that ran together are offered one after another, and each of them alone would start at
  * once. Until when those are awaited that come with the first of them; 0: they are here.
@@ -415,7 +419,7 @@ static void dispatch_late(
 static int64_t gathers_until_ns(const struct policy_input *input, const struct queue_facts *queue)
 {
     const struct weft_state *state = input->state;
-    const uint32_t number = input->catalogue->workflows[queue->workflow]->queue_first + queue->task;
+    const uint32_t number = number_of(input, queue);
     const bool gathers = input->options[WEFT_TOGETHER] != 0 && number < ESG_QUEUES_MAX;
     const int64_t until_ns = gathers ? state->gathers_ns[number] : 0;
     return until_ns > input->view->now_ns ? until_ns : 0;
@@ -427,6 +431,7 @@ void weft_home_dispatch(
 {
     if (queue->worker == WORKER_NONE && queue->put_off) {
         dispatch_late(input, queue, answer_out);
+        weft_warm_note(input, queue, number_of(input, queue), answer_out);
         return;
     }
     if (queue->worker == WORKER_NONE) {
@@ -435,6 +440,7 @@ void weft_home_dispatch(
             return;
         }
         dispatch_home(input, queue, answer_out);
+        weft_warm_note(input, queue, number_of(input, queue), answer_out);
         return;
     }
     const struct policy_input asked = weft_home_as_esg(input);

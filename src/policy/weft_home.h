@@ -26,6 +26,7 @@
 #include "policy/weft_learn.h"
 #include "policy/weft_links.h"
 #include "policy/weft_quick.h"
+#include "policy/weft_warm.h"
 
 /* What every node uses comes first: where no task waits, the rest is never touched. */
 struct weft_state {
@@ -37,14 +38,15 @@ struct weft_state {
     int64_t slower;     /* Than expected, by rows, on average, then as well. */
     int64_t off;        /* By which share of their time batches start off their plan, in 2^20ths, */
     int64_t late;       /* and which share of the jobs of this node ends late while much is idle. */
+    struct weft_quick quick;      /* What is idle, by kind of device. */
     uint32_t lost[WORKFLOWS_MAX]; /* Jobs given up since the last one that was completed. */
     struct weft_begin begin;      /* Which jobs are put off before they begin. */
     struct demand demand;         /* Where memory is short: what is used again soon. */
     struct weft_learn learn;
     struct esg_state esg;
     int64_t gathers_ns[ESG_QUEUES_MAX];     /* Until when tasks of a batch before are awaited. */
+    struct weft_wait waits[ESG_QUEUES_MAX]; /* Where memory is short: for full workers. */
     struct weft_brought brought;            /* What its batches bring together. */
-    struct weft_quick quick;                /* Where only time counts: what is idle. */
     struct esg_pace placed[ESG_QUEUES_MAX]; /* Where nothing waits: what it placed, of shares. */
 };
 

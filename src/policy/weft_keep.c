@@ -6,6 +6,9 @@
 #include "policy/weft_options.h"
 #include "profile/fresh.h"
 
+/* In loads, beside what is lost with what leaves. */
+enum { EVICTION_WEIGHT = 2 };
+
 bool weft_keep_have_all(const struct plan_input *input, uint32_t part)
 {
     uint64_t bytes = 0;
@@ -35,6 +38,17 @@ int64_t weft_keep_loss_ns(
     const struct policy_input *input, const struct workflow_task *kind, uint32_t worker)
 {
     return is_on(input) ? weft_keep_eviction_ns(input, kind, worker, /* absent_ns */ 0) : 0;
+}
+
+int64_t weft_keep_cost_ns(
+    const struct policy_input *input, const struct workflow_task *kind, uint32_t worker,
+    int64_t load_ns)
+{
+    if (load_ns == 0 || view_cache(input->view, worker)->free_bytes >=
+                            need_bytes(input->profile, kind, /* items */ 1)) {
+        return 0;
+    }
+    return load_ns / 64 * compass_64ths(EVICTION_WEIGHT) + weft_keep_loss_ns(input, kind, worker);
 }
 
 void weft_keep_arrived(const struct policy_input *input, const struct job_facts *job)

@@ -28,6 +28,14 @@ void weft_keep_note(
 int64_t weft_keep_loss_ns(
     const struct policy_input *input, const struct workflow_task *kind, uint32_t worker);
 
+/*
+ * What a load of @load_ns for those of @kind costs others on @worker: nothing if there is room. One
+ * that evicts is paid again, by tasks that wait for what left, and by those behind them.
+ */
+int64_t weft_keep_cost_ns(
+    const struct policy_input *input, const struct workflow_task *kind, uint32_t worker,
+    int64_t load_ns);
+
 /* As scores have it where no queue is long. */
 int64_t weft_keep_eviction_ns(
     const struct policy_input *input, const struct workflow_task *kind, uint32_t worker,

@@ -18,17 +18,25 @@
 
 /* The devices of one kind. */
 struct weft_quick_kind {
-    uint32_t units; /* Of one device, */
-    double cpu;     /* and its part of the machine. */
-    double all;     /* Units of all of them, */
-    double idle;    /* and those that no batch holds. */
+    uint32_t cpu;     /* Of a machine, */
+    uint32_t devices; /* which has so many. */
+    uint32_t units;   /* Of one device, */
+    uint32_t all;     /* of all of them, */
+    uint32_t idle;    /* and those that no batch holds. */
 };
 
 /* What a home saw when it looked at all workers the last time. */
 struct weft_quick {
-    int64_t at_ns; /* 0: never. */
+    int64_t at_ns;   /* 0: never. */
+    uint32_t usable; /* Workers, */
+    uint64_t all;    /* their units, */
+    uint64_t idle;   /* those that no batch holds, */
+    int64_t slower;  /* and by how much longer than expected they take, in all. */
     struct weft_quick_kind kinds[DEVICE_KINDS_MAX];
 };
+
+/* It, of a short while ago at most: deciding is more frequent than that. */
+const struct weft_quick *weft_quick_look(const struct policy_input *input);
 
 /* Whether only time counts for the head of @queue, whose batches can share a device. */
 bool weft_quick_is_on(const struct policy_input *input, const struct queue_facts *queue);

@@ -10,9 +10,6 @@
 #include "policy/weft_spare.h"
 #include "policy/weighed.h"
 
-/* A load that evicts is paid again, by tasks that wait for what left, and by those behind them. */
-enum { EVICTION_WEIGHT = 2 };
-
 /* What waits for links is late by one part in this many of what it costs others there. */
 enum { OWN_WAIT = 4 };
 
@@ -68,17 +65,15 @@ struct weft_place weft_spot_place(const struct weft_ask *ask, uint32_t worker)
     const struct view *view = input->view;
     const int64_t load_ns = fit_load_ns(input, ask->fit.task, worker);
     const struct fit_place fit = fit_look(view, worker);
-    const bool evicts = load_ns > 0 && view_cache(view, worker)->free_bytes < ask->bytes;
     const int64_t before_ns = loading_ns(input, ask->fit.task, worker);
     const bool is_kept = before_ns >= WEFT_WAIT_LEAST_NS && input->options[WEFT_HOLD] != 0 &&
                          weft_idle_share(input) < WEFT_IDLE_ONE / 2;
-    const int64_t loss_ns = evicts ? weft_keep_loss_ns(input, ask->fit.task, worker) : 0;
     return (struct weft_place){
         .fit = fit,
         .node = view->fleet->workers[worker].node,
         .kept_ns = is_kept ? before_ns : 0,
         .load_ns = load_ns + (is_kept ? 0 : before_ns),
-        .eviction_ns = evicts ? load_ns / 64 * compass_64ths(EVICTION_WEIGHT) + loss_ns : 0,
+        .eviction_ns = weft_keep_cost_ns(input, ask->fit.task, worker, load_ns),
         .slowness = slowness_of(ask, worker),
         .spare_bytes = load_ns == 0 ? weft_spare_bytes(input, worker, fit.room.gpu) : UINT64_MAX,
     };

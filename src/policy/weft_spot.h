@@ -26,8 +26,7 @@ struct weft_ask {
     const struct esg_queue *known;
     const struct weft_learn *learn;
     uint32_t number;      /* Of the queue. */
-    uint64_t bytes;       /* Of its models, and what one item needs. */
-    uint64_t model_bytes; /* Of its models alone. */
+    uint64_t model_bytes; /* Of its models. */
     int64_t model;        /* What its model takes, as a ratio to the profile. */
     int64_t slower;       /* Than expected, by rows, on average. */
 };

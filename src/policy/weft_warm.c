@@ -1,0 +1,106 @@
+#include "policy/weft_warm.h"
+
+#include "base/numbers.h"
+#include "policy/choose.h"
+#include "policy/fit.h"
+#include "policy/weft_haste.h"
+#include "policy/weft_home.h"
+#include "policy/weft_keep.h"
+
+/* Waits count in full while one unit in so many is idle: while none is, a copy is no help. */
+enum { IDLE_ENOUGH = 4 };
+
+void weft_warm_note(
+    const struct policy_input *input, const struct queue_facts *queue, uint32_t number,
+    const struct dispatch_answer *answer)
+{
+    const struct weft_plan *plan = input->plan;
+    struct weft_state *state = input->state;
+    if (number >= ESG_QUEUES_MAX || !plan->is_short) {
+        return;
+    }
+    struct weft_wait *wait = &state->waits[number];
+    if (wait->asked_ns != 0) {
+        const int64_t idle = min_i64(weft_idle_share(input) * IDLE_ENOUGH, WEFT_IDLE_ONE);
+        const int64_t passed_ns = input->view->now_ns - wait->asked_ns;
+        const int64_t more_ns = wait->items * passed_ns / WEFT_IDLE_ONE * idle;
+        wait->sum_ns = min_i64(wait->sum_ns + more_ns, DURATION_NS_MAX);
+    }
+    const bool waits = answer->count == 0 && answer->waits_for != WORKER_NONE && !queue->put_off;
+    wait->asked_ns = waits ? input->view->now_ns : 0;
+    wait->items = queue->items;
+}
+
+/* Where loading the models of @kind costs others least, if that is less than @limit_ns. */
+static uint32_t find_worker(
+    const struct policy_input *input, const struct workflow_task *kind, int64_t limit_ns)
+{
+    const struct view *view = input->view;
+    const struct need need = need_of(input->profile, kind, /* items */ 1);
+    uint32_t best = WORKER_NONE;
+    int64_t best_ns = limit_ns;
+    for (uint32_t at = 0; at < view->fleet->worker_count; at++) {
+        const uint32_t worker = choose_round(view, at);
+        if (!choose_can_use(view, worker, need) || view_free_units(view, worker).gpu == 0 ||
+            !model_set_is_empty(&view_cache(view, worker)->loading)) {
+            continue;
+        }
+        const int64_t load_ns = fit_load_ns(input, kind, worker);
+        const int64_t cost_ns = load_ns + weft_keep_cost_ns(input, kind, worker, load_ns);
+        if (load_ns > 0 && cost_ns < best_ns) {
+            best_ns = cost_ns;
+            best = worker;
+        }
+    }
+    return best;
+}
+
+static void warm_queue(
+    const struct policy_input *input, const struct workflow_task *kind, struct weft_wait *wait,
+    struct tick_answer *answer)
+{
+    const uint32_t worker = wait->sum_ns > 0 ? find_worker(input, kind, wait->sum_ns) : WORKER_NONE;
+    if (worker == WORKER_NONE) {
+        return;
+    }
+    for (uint32_t i = 0; i < kind->model_count && answer->warm_count < TICK_WARMS_MAX; i++) {
+        if (!view_holds_model(input->view, worker, kind->models[i])) {
+            answer->warms[answer->warm_count++] =
+                (struct warm){.worker = worker, .model = kind->models[i]};
+        }
+    }
+    wait->sum_ns = 0;
+}
+
+static void leave_out_evictions(const struct policy_input *input, struct tick_answer *answer)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < answer->warm_count; i++) {
+        const struct warm warm = answer->warms[i];
+        const uint64_t bytes = input->profile->models[warm.model].resident_bytes;
+        if (view_cache(input->view, warm.worker)->free_bytes >= bytes) {
+            answer->warms[count++] = warm;
+        }
+    }
+    answer->warm_count = count;
+}
+
+void weft_warm_tick(const struct policy_input *input, struct tick_answer *answer)
+{
+    const struct weft_plan *plan = input->plan;
+    const struct catalogue *catalogue = input->catalogue;
+    struct weft_state *state = input->state;
+    if (!plan->is_short) {
+        return;
+    }
+    leave_out_evictions(input, answer);
+    for (uint32_t i = 0; i < catalogue->workflow_count; i++) {
+        const struct workflow *workflow = catalogue->workflows[i];
+        for (uint32_t task = 0; task < workflow->task_count; task++) {
+            const uint32_t number = workflow->queue_first + task;
+            if (number < ESG_QUEUES_MAX) {
+                warm_queue(input, &workflow->tasks[task], &state->waits[number], answer);
+            }
+        }
+    }
+}
