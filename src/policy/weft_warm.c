@@ -10,6 +10,9 @@
 /* Waits count in full while one unit in so many is idle: while none is, a copy is no help. */
 enum { IDLE_ENOUGH = 4 };
 
+/* So many items count at most: their waits can be summed up without overflow. */
+enum { WAITING_MAX = 4096 };
+
 void weft_warm_note(
     const struct policy_input *input, const struct queue_facts *queue, uint32_t number,
     const struct dispatch_answer *answer)
@@ -22,13 +25,13 @@ void weft_warm_note(
     struct weft_wait *wait = &state->waits[number];
     if (wait->asked_ns != 0) {
         const int64_t idle = min_i64(weft_idle_share(input) * IDLE_ENOUGH, WEFT_IDLE_ONE);
-        const int64_t passed_ns = input->view->now_ns - wait->asked_ns;
+        const int64_t passed_ns = min_i64(input->view->now_ns - wait->asked_ns, DURATION_NS_MAX);
         const int64_t more_ns = wait->items * passed_ns / WEFT_IDLE_ONE * idle;
         wait->sum_ns = min_i64(wait->sum_ns + more_ns, DURATION_NS_MAX);
     }
     const bool waits = answer->count == 0 && answer->waits_for != WORKER_NONE && !queue->put_off;
     wait->asked_ns = waits ? input->view->now_ns : 0;
-    wait->items = queue->items;
+    wait->items = min_u32(queue->items, WAITING_MAX);
 }
 
 /* Where loading the models of @kind costs others least, if that is less than @limit_ns. */
