@@ -97,6 +97,7 @@ static void find_facts(const struct node *node, uint32_t number, struct queue_fa
         .head_ready_ns = head->ready_ns,
         .head_deadline_ns = head->deadline_ns,
         .head_arrived_ns = head->arrived_ns,
+        .head_priority = head->priority,
         .rechecks = queue->rechecks,
         .put_off = queue->late_count == queue->count,
     };

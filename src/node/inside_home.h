@@ -105,7 +105,6 @@ struct home {
     int64_t wake_ns; /* Earliest timer that is set, or INT64_MAX. */
     int64_t any_key; /* The smallest of what waits for room elsewhere, as rows said at any_at_ns. */
     int64_t any_wanting_key; /* Likewise, of what waits for a certain worker. */
-    bool any_put_off;        /* Likewise: some of what waited anywhere was put off. */
     int64_t any_at_ns;
     bool presses;     /* Rows say that something waits for room here. */
     uint16_t wanted;  /* For which worker. */

@@ -60,17 +60,11 @@ void pressing_say(struct node *node)
     }
 }
 
-/* Of later tasks here the share that is put off, as rows say it. */
-static uint8_t shown_put_off(const struct node *node)
-{
-    return (uint8_t)(node->home.put_off >> 16);
-}
-
 void pressing_show(const struct node *node, struct row_load *load)
 {
     const struct press press = node->seat.yields ? own_press(node) : NOTHING;
     load->urgency = 0;
-    load->put_off = shown_put_off(node);
+    load->put_off = (uint8_t)(node->home.put_off >> 16);
     load->wanted = press.wanted;
     if (press.key != INT64_MAX) {
         const int64_t due_ns = max_i64(press.key, -DURATION_NS_MAX);
@@ -89,14 +83,11 @@ static void look_around(struct node *node)
     home->any_at_ns = now_ns(node);
     home->any_key = INT64_MAX;
     home->any_wanting_key = INT64_MAX;
-    home->any_put_off = shown_put_off(node) != 0;
     if (now_ns(node) - node->board->urgent_ns >= STALE_NS) {
         return; /* Whatever was urgent anywhere is too old. */
     }
     for (uint32_t peer = 0; peer < node->fleet->node_count; peer++) {
         const struct press press = press_of(node, peer);
-        const uint32_t first = node->fleet->nodes[peer].worker_first;
-        home->any_put_off = home->any_put_off || view_load(&node->view, first)->put_off != 0;
         home->any_key = min_i64(press.key, home->any_key);
         if (press.wanted != ROW_WANTED_NONE) {
             home->any_wanting_key = min_i64(press.key, home->any_wanting_key);
@@ -118,9 +109,6 @@ bool pressing_yields(struct node *node, uint32_t number)
         return false;
     }
     look_around(node);
-    if (!is_put_off(head) && !node->home.any_put_off) {
-        return false; /* Those with a deadline are in time all the same. */
-    }
     /* What has no deadline ranks so much lower only beside others that have one. */
     const int64_t limit = is_put_off(head) ? limit_of(node, number) : head->key - DOUBTFUL_NS / 2;
     return min_i64(node->home.any_key, own_press(node).key) < limit;

@@ -4,10 +4,9 @@
  * A home queue has the tasks of one workflow, and homes claim what is free whatever else waits. So
  * that priorities reach beyond a node, its rows say how urgent what waits there is, and for which
  * worker. Other homes claim nothing of that worker for tasks that rank half a level of priority
- * lower or more, and nothing at all for tasks that were put off or, while others are put off,
- * that have no deadline and rank minutes lower. What is idle elsewhere is no use to what waits, and
- * is not left idle. As a level is half a minute of waiting, no task waits for ever. Only of
- * policies that want it (seat.yields).
+ * lower or more, and nothing at all for tasks that were put off, or that have no deadline and rank
+ * minutes lower. What is idle elsewhere is no use to what waits, and is not left idle. As a level
+ * is half a minute of waiting, no task waits for ever. Only of policies that want it (seat.yields).
  */
 #ifndef NODE_PRESSING_H
 #define NODE_PRESSING_H

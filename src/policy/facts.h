@@ -122,6 +122,7 @@ struct queue_facts {
     uint32_t holders[QUEUE_LOOKS_MAX]; /* Of each of these tasks. */
     uint32_t rechecks;                 /* How often in a row its candidates fitted nowhere. */
     bool put_off;                      /* All its tasks were put off: see enum hope. */
+    uint32_t head_priority;
 };
 
 /* What may become of a job, one of whose tasks would start now. */

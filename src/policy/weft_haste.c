@@ -108,9 +108,16 @@ static int64_t soonest_ns(
 void weft_haste_note_job(const struct policy_input *input, bool is_late)
 {
     struct weft_state *state = input->state;
+    state->missed += ((is_late ? OFF_ONE : 0) - state->missed) / OFF_WEIGHT;
     if (weft_idle_mean(input) >= WEFT_IDLE_ONE / 2) {
         state->late += ((is_late ? OFF_ONE : 0) - state->late) / OFF_WEIGHT;
     }
+}
+
+int64_t weft_haste_missed(const struct policy_input *input)
+{
+    const struct weft_state *state = input->state;
+    return state->missed / (OFF_ONE / WEFT_IDLE_ONE);
 }
 
 void weft_haste_note(const struct policy_input *input, int64_t off_ns, int64_t target_ns)

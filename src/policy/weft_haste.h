@@ -43,6 +43,9 @@ int64_t weft_haste_ns(
  */
 void weft_haste_note_job(const struct policy_input *input, bool is_late);
 
+/* Which share of the jobs of this node with an SLO ended late of late, of WEFT_IDLE_ONE. */
+int64_t weft_haste_missed(const struct policy_input *input);
+
 /* A batch that shall end within @target_ns is off its plan by @off_ns: loads, links, slowness. */
 void weft_haste_note(const struct policy_input *input, int64_t off_ns, int64_t target_ns);
 

@@ -14,6 +14,9 @@
 /* As many free units as a config needs, and no more: it fits best there. */
 #define UNITS_ENOUGH UINT32_MAX
 
+/* What has no SLO leaves so many times the share of units that others are late by. */
+enum { ROOM_WEIGHT = 8 };
+
 void weft_home_queued(const struct policy_input *input, const struct ready_facts *task)
 {
     const struct policy_input asked = weft_home_as_esg(input);
@@ -407,6 +410,22 @@ static void dispatch_late(
     }
 }
 
+/*
+ * Whether the head of @queue has no SLO and leaves what is idle to jobs that have one: its batch
+ * could not be stopped for them. The more of these are late, the more is left, half at most.
+ */
+static bool leaves_room(const struct policy_input *input, const struct queue_facts *queue)
+{
+    const struct weft_plan *plan = input->plan;
+    const int64_t waited_ns = input->view->now_ns - queue->head_arrived_ns;
+    if (!plan->is_mixed || queue->head_deadline_ns != INT64_MAX || queue->head_priority > 0 ||
+        waited_ns > NO_DEADLINE_NS) {
+        return false;
+    }
+    const int64_t missed = weft_haste_missed(input) * ROOM_WEIGHT;
+    return weft_idle_share(input) < min_i64(missed, WEFT_IDLE_ONE / 2);
+}
+
 static uint32_t number_of(const struct policy_input *input, const struct queue_facts *queue)
 {
     return input->catalogue->workflows[queue->workflow]->queue_first + queue->task;
@@ -435,6 +454,9 @@ void weft_home_dispatch(
         return;
     }
     if (queue->worker == WORKER_NONE) {
+        if (leaves_room(input, queue)) {
+            return;
+        }
         answer_out->wake_at_ns = gathers_until_ns(input, queue);
         if (answer_out->wake_at_ns != 0) {
             return;

@@ -37,7 +37,8 @@ struct weft_state {
     int64_t idle_mean;  /* The same, on average over some starts, in 2^20ths. */
     int64_t slower;     /* Than expected, by rows, on average, then as well. */
     int64_t off;        /* By which share of their time batches start off their plan, in 2^20ths, */
-    int64_t late;       /* and which share of the jobs of this node ends late while much is idle. */
+    int64_t late;       /* and which share of the jobs of this node ends late while much is idle, */
+    int64_t missed;     /* or at all. */
     struct weft_quick quick;      /* What is idle, by kind of device. */
     uint32_t lost[WORKFLOWS_MAX]; /* Jobs given up since the last one that was completed. */
     struct weft_begin begin;      /* Which jobs are put off before they begin. */

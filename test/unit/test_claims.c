@@ -683,27 +683,24 @@ static void a_home_takes_what_is_not_wanted_elsewhere(void **state)
     }
 }
 
-/* What has no deadline: to what is due minutes before and waits for room, while some is put off. */
+/* What has no deadline: to what is due minutes before and waits for room. */
 static void what_has_no_deadline_gives_way(void **state)
 {
     (void)state;
     static const struct {
         uint16_t sooner_s;
-        uint8_t put_off;
         int64_t left_ns;
         uint32_t claims;
     } cases[] = {
-        {151, 1, INT64_MAX, 0},
-        {149, 1, INT64_MAX, 1},
-        {151, 0, INT64_MAX, 1},
-        {151, 1, MS(1000), 1},
+        {151, INT64_MAX, 0},
+        {149, INT64_MAX, 1},
+        {151, MS(1000), 1},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct lone lone;
         struct row row = {.worker = HOME, .parts = ROW_LOAD};
         row.load = (struct row_load){.sequence = 1, .wanted = ROW_WANTED_NONE, .accepting = 1};
         row.load.urgency = (uint16_t)(URGENCY_NOW + cases[i].sooner_s);
-        row.load.put_off = cases[i].put_off;
         open_yielding(&lone);
         show(&lone, HOLDER, 1, /* gpu_free */ 1);
         claim(&lone, second, FLOW_A, 0, 1);

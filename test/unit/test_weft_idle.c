@@ -105,6 +105,42 @@ static void jobs_that_are_late_under_load_buy_none(void **state)
     assert_int_equal(units_for(600), 1);
 }
 
+/* Whether a batch without an SLO starts that waits for @ago_ms, while @idle of 28 units are idle.
+ */
+static bool starts(uint32_t idle, int64_t ago_ms, uint32_t priority)
+{
+    for (uint32_t worker = 0; worker < 4; worker++) {
+        home_free(&cluster, worker, idle < 7 ? idle : 7, 16);
+        idle -= idle < 7 ? idle : 7;
+    }
+    cluster.view.now_ns += 1000 * MS;
+    struct queue_facts queue = home_queue(&cluster, 0, 1, ago_ms, 0);
+    queue.head_priority = priority;
+    return home_ask(&cluster, &queue).count > 0;
+}
+
+/* Beside one with an SLO, of whose jobs 10, 20 or all of about 64 were late. */
+static void what_has_no_slo_leaves_what_is_idle_to_others(void **state)
+{
+    (void)state;
+    end_jobs(10, 501);
+    assert_true(starts(1, 0, 0)); /* There is no other. */
+    cluster_beside(&cluster, 1, 500 * MS);
+    cluster_seat(&cluster, "weft");
+    assert_true(starts(1, 0, 0));
+    end_jobs(1, 501); /* An eighth is left. */
+    assert_false(starts(3, 0, 0));
+    assert_true(starts(4, 0, 0));
+    end_jobs(20, 501);
+    assert_false(starts(13, 0, 0));
+    assert_true(starts(14, 0, 0));     /* Half of all is the most, */
+    assert_true(starts(1, 0, 1));      /* and what has a priority leaves nothing, */
+    assert_true(starts(1, 600001, 0)); /* nor what has waited for ten minutes. */
+    assert_false(starts(1, 599999, 0));
+    end_jobs(500, 500);
+    assert_true(starts(1, 0, 0));
+}
+
 /* The second task is placed, as its input travels for long, and waits at worker 2. */
 static void what_is_idle_is_used_in_queues_of_workers_as_well(void **state)
 {
@@ -201,6 +237,7 @@ int main(void)
         CLUSTER_CASE(a_moment_without_idle_units_is_no_load),
         CLUSTER_CASE(jobs_that_are_late_buy_haste),
         CLUSTER_CASE(jobs_that_are_late_under_load_buy_none),
+        CLUSTER_CASE(what_has_no_slo_leaves_what_is_idle_to_others),
         CLUSTER_CASE(what_is_idle_is_used_in_queues_of_workers_as_well),
         cmocka_unit_test(batches_of_whole_devices_are_gathered),
         cmocka_unit_test(where_all_models_fit_a_load_hardly_counts),
