@@ -448,5 +448,5 @@ void weft_home_dispatch(
     const struct queue_facts facts = esg_with_inputs(queue, known);
     const int64_t target_ns = esg_target_ns(&asked, &facts);
     const int64_t end_ns = weft_haste_ns(input, &facts, known, target_ns);
-    esg_dispatch_own(&asked, &facts, end_ns, answer_out);
+    esg_dispatch_own(&asked, &facts, end_ns, weft_may_rush(input, queue), answer_out);
 }
