@@ -135,9 +135,22 @@ void steal_try(struct node *node, struct worker *worker)
 /* How often the way of inputs counts. */
 enum { STEAL_TRANSFERS = 2 };
 
+/* What @task gives to a join, which was placed where its branches were thought to run. */
+static uint64_t returned_bytes(const struct workflow *workflow, const struct task *task)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < workflow->tasks[task->number].out_count; i++) {
+        const struct workflow_edge *edge = workflow_out(workflow, task->number, i);
+        if (workflow_is_join(workflow, edge->to)) {
+            bytes += workflow_edge_bytes(edge, task->items);
+        }
+    }
+    return bytes;
+}
+
 /*
- * How long @asker, which is idle, would need for @task, which it can run: for its inputs and the
- * run. INT64_MAX if the task has to stay.
+ * How long @asker, which is idle, would need for @task, which it can run: for its inputs, the run
+ * and the way of its output to a join. INT64_MAX if the task has to stay.
  */
 static int64_t end_there_ns(const struct node *node, const struct task *task, uint32_t asker)
 {
@@ -156,6 +169,7 @@ static int64_t end_there_ns(const struct node *node, const struct task *task, ui
     for (uint32_t slot = task->inputs; slot != POOL_NONE; slot = input_at(node, slot)->next) {
         bytes += input_at(node, slot)->bytes;
     }
+    bytes += returned_bytes(workflow_at(node, visit->workflow), task);
     const uint32_t to = node_of_worker(node, asker);
     return STEAL_TRANSFERS * fleet_transfer_ns(node->fleet, node->id, to, bytes) +
            view_slowed_ns(&node->view, asker, run_ns);

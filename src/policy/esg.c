@@ -184,7 +184,7 @@ static void dispatch(
     } else {
         const struct queue_facts facts =
             esg_with_inputs(queue, esg_queue(input, queue->workflow, queue->task));
-        esg_dispatch_own(input, &facts, ESG_ANY_TIME_NS, answer_out);
+        esg_dispatch_own(input, &facts, ESG_ANY_TIME_NS, /* hurries */ false, answer_out);
     }
 }
 

@@ -36,7 +36,7 @@ struct queue_facts esg_with_inputs(const struct queue_facts *queue, const struct
 }
 
 void esg_dispatch_own(
-    const struct policy_input *input, const struct queue_facts *queue, int64_t end_ns,
+    const struct policy_input *input, const struct queue_facts *queue, int64_t end_ns, bool hurries,
     struct dispatch_answer *answer_out)
 {
     const struct fleet_worker *worker = &input->view->fleet->workers[queue->worker];
@@ -46,6 +46,7 @@ void esg_dispatch_own(
         .path_count = (uint32_t)input->options[ESG_K],
         .target_ns = esg_target_ns(input, queue),
         .end_ns = end_ns,
+        .hurries = hurries,
     };
     esg_search(input, queue, &wish, &found);
     if (input->options[ESG_WAIT] != 0) {

@@ -23,10 +23,11 @@ struct queue_facts esg_with_inputs(const struct queue_facts *queue, const struct
 
 /*
  * Configs for a worker's own queue, of those measured on its device. @queue is as plans see it, and
- * its head shall end within @end_ns if that can be, or else in time.
+ * its head shall end within @end_ns if that can be, or else in time; or, if it @hurries, as soon as
+ * it can.
  */
 void esg_dispatch_own(
-    const struct policy_input *input, const struct queue_facts *queue, int64_t end_ns,
+    const struct policy_input *input, const struct queue_facts *queue, int64_t end_ns, bool hurries,
     struct dispatch_answer *answer_out);
 
 #endif /* POLICY_ESG_ORDER_H */

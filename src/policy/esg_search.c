@@ -107,13 +107,14 @@ void esg_search(
         return;
     }
     const int64_t left_ns = queue->head_deadline_ns - input->view->now_ns;
-    query.target_ns = left_ns - known->after_ns;
+    query.target_ns = max_i64(left_ns - known->after_ns, wish->hurries ? 1 : INT64_MIN);
     found_out->target_ns = query.target_ns;
     if (query.target_ns > 0) {
         ask(known, queue, query, &found_out->answer);
         found_out->rule = found_out->answer.rule == SEARCH_MET ? ESG_BORROWED : ESG_HURRIED;
     }
-    if (query.target_ns > 0 && left_ns >= known->tail_ns - known->tail_ns / GRACE_DIVISOR) {
+    if (query.target_ns > 0 &&
+        (wish->hurries || left_ns >= known->tail_ns - known->tail_ns / GRACE_DIVISOR)) {
         return;
     }
     /* Its speed helps no job: it runs as one that is on time, and is late. */

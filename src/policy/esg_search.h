@@ -31,6 +31,7 @@ struct esg_wish {
     int64_t target_ns; /* Within which the group should end. */
     int64_t end_ns;    /* Paths that end within this come first, if any do. */
     int64_t rest;      /* What follows the head takes: search.h. */
+    bool hurries;      /* Nothing is given up: what cannot be in time ends as soon as it can. */
 };
 
 /*

@@ -320,6 +320,15 @@ static struct queue_facts seen_by_profile(
     return facts;
 }
 
+/* Whether @found ends sooner than its SLO asks for, only because idle units cost nothing. */
+static bool is_sooner_than_due(
+    const struct policy_input *input, const struct queue_facts *queue,
+    const struct esg_found *found)
+{
+    return input->view->fleet->prices.gpu == 0 && queue->head_deadline_ns != INT64_MAX &&
+           found->wish_ns < found->target_ns;
+}
+
 static void dispatch_queue(
     const struct policy_input *input, const struct queue_facts *queue, int64_t model,
     struct dispatch_answer *answer_out)
@@ -350,7 +359,7 @@ static void dispatch_queue(
     const uint32_t paths = queue->rechecks > 0 ? SEARCH_PATHS_MAX : (uint32_t)asked.options[ESG_K];
     struct esg_found found;
     const int64_t target_ns = weft_split_target_ns(input, queue);
-    const struct esg_wish wish = {
+    struct esg_wish wish = {
         .path_count = paths,
         .target_ns = target_ns,
         .end_ns = weft_haste_ns(input, queue, known, target_ns),
@@ -370,7 +379,13 @@ static void dispatch_queue(
     }
     weft_inputs_find(&inputs, &ask.fit, &state->brought, known->configs.weights[0].time_ns);
     const bool rushes = found.rule == ESG_GIVEN_UP && weft_may_rush(input, queue);
-    if (rushes || (!place(&ask, &found, answer_out) && answer_out->count == 0)) {
+    bool waits = !rushes && place(&ask, &found, answer_out);
+    if (waits && answer_out->count == 0 && is_sooner_than_due(input, queue, &found)) {
+        wish.end_ns = found.target_ns; /* In time is enough: nothing waits for a wish. */
+        esg_search(&asked, queue, &wish, &found);
+        waits = place(&ask, &found, answer_out);
+    }
+    if (!waits && answer_out->count == 0) {
         hurry(&ask, answer_out);
     }
     if (answer_out->count > 0) {
@@ -470,5 +485,5 @@ void weft_home_dispatch(
     const struct queue_facts facts = esg_with_inputs(queue, known);
     const int64_t target_ns = esg_target_ns(&asked, &facts);
     const int64_t end_ns = weft_haste_ns(input, &facts, known, target_ns);
-    esg_dispatch_own(&asked, &facts, end_ns, answer_out);
+    esg_dispatch_own(&asked, &facts, end_ns, weft_may_rush(input, queue), answer_out);
 }

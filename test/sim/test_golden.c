@@ -551,6 +551,43 @@ static void an_idle_worker_takes_the_task_that_would_run_last(void **state)
     stage_close(&stage);
 }
 
+/* A fork and all that follows on the first worker, and what stands alone on the second. */
+static void place_apart(
+    const struct policy_input *input, const struct job_facts *job, uint16_t *placement_out)
+{
+    (void)input;
+    for (uint32_t i = 0; i < job->graph->task_count; i++) {
+        placement_out[i] = job->graph->task_count == 1 ? 1 : 0;
+    }
+}
+
+/*
+ * When the second worker is idle, a branch waits for 30 ms. Its input would be there after 10, and
+ * counts twice; but its output, which is as large, would have to come back to the join.
+ */
+static void a_branch_whose_output_must_return_is_not_taken(void **state)
+{
+    (void)state;
+    static const char *const models[] = {"fork", "left", "right", "join"};
+    static const struct policy apart = {
+        .name = "apart", .place_job = place_apart, .steal = steal_by_hand};
+    struct stage stage;
+    stage_open(&stage, /* node_count */ 2, MB(200));
+    stage.fleet->network.link_bytes_per_s = MB(100);
+    for (uint32_t i = 0; i < 4; i++) {
+        (void)stage_model(&stage, models[i], 0, MS(40));
+    }
+    (void)stage_model(&stage, "a", 0, MS(5));
+    const uint32_t diamond = stage_diamond(&stage, "diamond", models);
+    const uint32_t chain = stage_chain(&stage, "chain", "a");
+    hand_thief = 1;
+    stage_start_with(&stage, &apart);
+    stage_request(&stage, 0, 0, diamond);
+    stage_request(&stage, MS(45), 1, chain);
+    stage_expect(&stage, "steal-returns");
+    stage_close(&stage);
+}
+
 static void a_withdrawn_model_is_unloaded_and_its_workflows_refused(void **state)
 {
     (void)state;
@@ -991,6 +1028,7 @@ int main(void)
         cmocka_unit_test(tasks_of_one_queue_run_as_a_batch),
         cmocka_unit_test(two_batches_share_a_device_once_it_is_shaped),
         cmocka_unit_test(an_idle_worker_takes_the_task_that_would_run_last),
+        cmocka_unit_test(a_branch_whose_output_must_return_is_not_taken),
         cmocka_unit_test(a_withdrawn_model_is_unloaded_and_its_workflows_refused),
         cmocka_unit_test(a_pinned_model_leaves_last),
         cmocka_unit_test(a_lost_device_gives_its_work_to_others),

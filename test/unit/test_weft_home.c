@@ -501,6 +501,22 @@ static void what_is_idle_is_used(void **state)
     assert_int_equal(home_ask(&cluster, &queue).configs[0].gpu, 1);
 }
 
+/* The whole device, which costs nothing, needs two CPUs: less of it is in time as well. */
+static void haste_makes_nobody_wait(void **state)
+{
+    (void)state;
+    const struct queue_facts queue = home_queue(&cluster, 1, 1, 0, 300);
+    cluster.fleet->prices = (struct fleet_prices){.gpu = 0};
+    cluster_seat(&cluster, "weft");
+    assert_int_equal(home_ask(&cluster, &queue).configs[0].gpu, 7);
+    for (uint32_t worker = 0; worker < 4; worker++) {
+        home_free(&cluster, worker, 7, 1);
+    }
+    const struct dispatch_answer answer = home_ask(&cluster, &queue);
+    assert_true(answer.count > 0);
+    assert_int_equal(answer.configs[0].cpu, 1);
+}
+
 /* Eight batches load their model first: each is late by a sixth of its time. */
 static void start_late(const char *policy)
 {
@@ -932,6 +948,7 @@ int main(void)
         CLUSTER_CASE(what_is_urgent_is_put_off_last),
         CLUSTER_CASE(all_inputs_of_a_batch_count),
         CLUSTER_CASE(what_is_idle_is_used),
+        CLUSTER_CASE(haste_makes_nobody_wait),
         CLUSTER_CASE(haste_is_bought_where_plans_fail),
         CLUSTER_CASE(little_trouble_buys_little),
         CLUSTER_CASE(a_slow_worker_is_avoided),

@@ -1,7 +1,8 @@
 /*
- * weft: copies of models where all tasks of shares are placed.
+ * weft: copies of models, and configs, where all tasks of shares are placed.
  *
- * Covers: src/policy/weft_copy.c src/policy/esg_warm.c src/policy/compose_ask.c
+ * Covers: src/policy/weft_copy.c src/policy/esg_warm.c src/policy/esg_search.c
+ *         src/policy/compose_ask.c
  */
 #include "home_fixture.h"
 #include "weft_fixture.h"
@@ -85,6 +86,28 @@ static void a_worker_waits_for_nothing_that_its_node_places(void **state)
     assert_int_equal(home_ask(&cluster, &queue).wake_at_ns, 0);
 }
 
+/* The units that the head of the queue of worker 0 gets, which can hardly be in time. */
+static uint32_t units_of_late(void)
+{
+    struct queue_facts queue = home_queue(&cluster, 1, 1, 250, 265);
+    queue.worker = 0;
+    queue.gpu_free = 7;
+    queue.cpu_free = 16;
+    return home_ask(&cluster, &queue).configs[0].gpu;
+}
+
+/* As at home: it may be in time all the same, and nobody else wants the units. */
+static void what_is_nearly_late_takes_what_is_idle(void **state)
+{
+    (void)state;
+    assert_int_equal(units_of_late(), 7);
+    for (uint32_t worker = 1; worker < 4; worker++) {
+        home_free(&cluster, worker, 0, 16);
+    }
+    cluster_seat(&cluster, "weft");
+    assert_int_equal(units_of_late(), 1);
+}
+
 /* Loads of 400 ms are forgiven where all models fit: less than eight times 60 ms. */
 static void what_each_worker_loads_by_itself_is_not_copied(void **state)
 {
@@ -112,6 +135,7 @@ int main(void)
         CLUSTER_CASE(a_node_copies_what_it_places_to_its_own_workers),
         CLUSTER_CASE(nodes_agree_on_which_is_copied_where),
         CLUSTER_CASE(a_worker_waits_for_nothing_that_its_node_places),
+        CLUSTER_CASE(what_is_nearly_late_takes_what_is_idle),
         CLUSTER_CASE(what_each_worker_loads_by_itself_is_not_copied),
         CLUSTER_CASE(tasks_of_whole_devices_need_no_ticks),
     };
