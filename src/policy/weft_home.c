@@ -8,6 +8,7 @@
 #include "policy/weft_inputs.h"
 #include "policy/weft_keep.h"
 #include "policy/weft_options.h"
+#include "policy/weft_priced.h"
 #include "policy/weft_split.h"
 #include "policy/weft_spot.h"
 
@@ -300,6 +301,61 @@ static bool place(
     return waits_ns != NO_WAIT_NS;
 }
 
+/*
+ * Of @paths that have a place, those that can start if @starts, and end within @limit_ns: which has
+ * the smallest product of price and end. UINT32_MAX: there is none.
+ */
+static uint32_t least_of(
+    const struct weft_ask *ask, const struct search_answer *paths, const struct weft_spot *spots,
+    bool starts, int64_t limit_ns)
+{
+    uint32_t best = UINT32_MAX;
+    double least = 0;
+    for (uint32_t i = 0; i < paths->count; i++) {
+        const struct weft_spot *spot = &spots[i];
+        const int64_t time_ns = ask->known->configs.weights[paths->paths[i].first].time_ns;
+        if (spot->worker == WORKER_NONE || (starts && !spot->has_room) ||
+            spot->score_ns > limit_ns - time_ns) {
+            continue;
+        }
+        const double value = weft_priced_value(&paths->paths[i], spot->score_ns);
+        if (best == UINT32_MAX || value < least) {
+            best = i;
+            least = value;
+        }
+    }
+    return best;
+}
+
+/*
+ * Where only price and time count: the smallest product of both or, if that has to wait, the
+ * smallest of what can start and ends no later. False: there is no place for any.
+ */
+static bool place_priced(
+    const struct weft_ask *ask, const struct esg_found *found, struct dispatch_answer *answer_out)
+{
+    const struct search_answer *paths = &found->answer;
+    const struct range all = {.count = paths->count};
+    struct weft_spot spots[SEARCH_PATHS_MAX];
+    find(ask, found, all, spots);
+    uint32_t best = least_of(ask, paths, spots, /* starts */ false, INT64_MAX);
+    if (best == UINT32_MAX) {
+        return false;
+    }
+    if (!spots[best].has_room) {
+        const int64_t time_ns = ask->known->configs.weights[paths->paths[best].first].time_ns;
+        answer_out->waits_for = spots[best].worker;
+        best = least_of(ask, paths, spots, /* starts */ true, time_ns + spots[best].score_ns);
+    }
+    if (best != UINT32_MAX) {
+        const uint32_t number = paths->paths[best].first;
+        const struct config config =
+            esg_cut(ask->known->configs.choices[number].config, ask->fit.queue->items);
+        add(answer_out, &config, spots[best].worker);
+    }
+    return true;
+}
+
 /* @at_ns by a clock that is now the same and that the profile is right by. */
 static int64_t on_its_clock(int64_t at_ns, int64_t now_ns, int64_t model)
 {
@@ -366,6 +422,10 @@ static void dispatch_queue(
         .rest = weft_split_rest(input, queue),
     };
     esg_search(&asked, queue, &wish, &found);
+    const bool is_priced = weft_priced_is_on(input, queue);
+    if (is_priced) {
+        weft_priced_find(input, queue, known, &found.answer);
+    }
     if (found.rule >= ESG_HURRIED && !queue->put_off && queue->head_items > 1 &&
         queue->items > queue->head_items) {
         struct queue_facts alone = *queue; /* It is a batch; others would be late with it. */
@@ -379,13 +439,14 @@ static void dispatch_queue(
     }
     weft_inputs_find(&inputs, &ask.fit, &state->brought, known->configs.weights[0].time_ns);
     const bool rushes = found.rule == ESG_GIVEN_UP && weft_may_rush(input, queue);
-    bool waits = !rushes && place(&ask, &found, answer_out);
-    if (waits && answer_out->count == 0 && is_sooner_than_due(input, queue, &found)) {
+    bool is_placed = !rushes && (is_priced ? place_priced(&ask, &found, answer_out)
+                                           : place(&ask, &found, answer_out));
+    if (is_placed && answer_out->count == 0 && is_sooner_than_due(input, queue, &found)) {
         wish.end_ns = found.target_ns; /* In time is enough: nothing waits for a wish. */
         esg_search(&asked, queue, &wish, &found);
-        waits = place(&ask, &found, answer_out);
+        is_placed = place(&ask, &found, answer_out);
     }
-    if (!waits && answer_out->count == 0) {
+    if (!is_placed && answer_out->count == 0) {
         hurry(&ask, answer_out);
     }
     if (answer_out->count > 0) {

@@ -2,9 +2,10 @@
  * weft_home.h - how weft runs tasks that were measured on shares of a device, or in batches.
  *
  * Such tasks wait in home queues, so that batches form from the whole cluster. Their configs are
- * those of esg's search: the cheapest that end in time, or sooner while devices are idle. What
- * differs is the worker. All that could ever run the config are looked at, also those that have no
- * room for it yet, by when the batch would end there and what that costs others (weft_spot.h).
+ * those of esg's search: the cheapest that end in time, or sooner while devices are idle; where no
+ * workflow has an SLO, those of weft_quick.h and weft_priced.h. What differs is the worker. All
+ * that could ever run the config are looked at, also those that have no room for it yet, by when
+ * the batch would end there and what that costs others (weft_spot.h).
  *
  * If a config would be in time on a worker that has no room, and none is on one that has, the
  * queue waits. If none is in time anywhere, the config and worker that end first are taken.

@@ -64,15 +64,15 @@ static double held_of(const struct weft_quick_kind *kind, const struct config *c
     return max_double(gpu, config->cpu / cpu * kind->units);
 }
 
-static double score_of(
+double weft_quick_toll(
     const struct policy_input *input, const struct weft_quick_kind *kind,
-    const struct config *config, int64_t run_ns)
+    const struct config *config)
 {
     const double held = held_of(kind, config);
     const double left = kind->idle - held;
     const double toll = left > 0 ? min_double((kind->all - left) / left, FULL_TOLL) : FULL_TOLL;
     const double part = held / kind->units / config->batch;
-    return (double)run_ns * (1 + input->options[WEFT_TOLL] * part * toll);
+    return 1 + input->options[WEFT_TOLL] * part * toll;
 }
 
 int64_t weft_quick_ns(
@@ -92,7 +92,8 @@ int64_t weft_quick_ns(
         if (kind->units == 0 || weights->batch < head || weights->batch > most) {
             continue;
         }
-        const double score = score_of(input, kind, &choice->config, weights->time_ns);
+        const double toll = weft_quick_toll(input, kind, &choice->config);
+        const double score = (double)weights->time_ns * toll;
         if (end_ns == INT64_MAX || score < best) {
             best = score;
             end_ns = weights->time_ns + known->stage.extra_ns +

@@ -41,6 +41,11 @@ const struct weft_quick *weft_quick_look(const struct policy_input *input);
 /* Whether only time counts for the head of @queue, whose batches can share a device. */
 bool weft_quick_is_on(const struct policy_input *input, const struct queue_facts *queue);
 
+/* The run of @config on devices of @kind and what it keeps others waiting for, in times of it. */
+double weft_quick_toll(
+    const struct policy_input *input, const struct weft_quick_kind *kind,
+    const struct config *config);
+
 /* In which time @queue shall end with the rest of its group. INT64_MAX: no device can be used. */
 int64_t weft_quick_ns(
     const struct policy_input *input, const struct queue_facts *queue,
