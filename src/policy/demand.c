@@ -58,3 +58,10 @@ int64_t demand_least_loss_ns(const struct demand *demand, const struct demand_pl
     }
     return least_ns < (double)DURATION_NS_MAX ? (int64_t)least_ns : 0;
 }
+
+int64_t demand_stay_ns(
+    const struct demand *demand, uint32_t slots, uint32_t node_count, int64_t now_ns)
+{
+    const double stay_ns = expect_ns(&demand->loads, now_ns) * slots / max_u32(node_count, 1);
+    return (int64_t)min_double(stay_ns, (double)DURATION_NS_MAX);
+}

@@ -46,4 +46,11 @@ struct demand_place {
  */
 int64_t demand_least_loss_ns(const struct demand *demand, const struct demand_place *place);
 
+/*
+ * How long a model stays in memory before others need it, if @slots models are held by all workers,
+ * to whose loads @node_count nodes add as much each as this one.
+ */
+int64_t demand_stay_ns(
+    const struct demand *demand, uint32_t slots, uint32_t node_count, int64_t now_ns);
+
 #endif /* POLICY_DEMAND_H */

@@ -47,6 +47,7 @@ struct weft_state {
     struct weft_learn learn;
     struct esg_state esg;
     int64_t gathers_ns[ESG_QUEUES_MAX];     /* Until when tasks of a batch before are awaited. */
+    int64_t warm_at_ns;                     /* When these were looked at last. */
     struct weft_wait waits[ESG_QUEUES_MAX]; /* Where memory is short: for full workers. */
     struct weft_brought brought;            /* What its batches bring together. */
     struct esg_pace placed[ESG_QUEUES_MAX]; /* Where nothing waits: what it placed, of shares. */

@@ -13,6 +13,19 @@ enum { IDLE_ENOUGH = 4 };
 /* So many items count at most: their waits can be summed up without overflow. */
 enum { WAITING_MAX = 4096 };
 
+/* Whether @worker holds the models of @queue: what it loads is no reason to load more. */
+static bool is_there(
+    const struct policy_input *input, const struct queue_facts *queue, uint32_t worker)
+{
+    const struct workflow_task *kind =
+        &input->catalogue->workflows[queue->workflow]->tasks[queue->task];
+    bool is_there = true;
+    for (uint32_t i = 0; i < kind->model_count && is_there; i++) {
+        is_there = model_set_has(&view_cache(input->view, worker)->resident, kind->models[i]);
+    }
+    return is_there;
+}
+
 void weft_warm_note(
     const struct policy_input *input, const struct queue_facts *queue, uint32_t number,
     const struct dispatch_answer *answer)
@@ -29,7 +42,8 @@ void weft_warm_note(
         const int64_t more_ns = wait->items * passed_ns / WEFT_IDLE_ONE * idle;
         wait->sum_ns = min_i64(wait->sum_ns + more_ns, DURATION_NS_MAX);
     }
-    const bool waits = answer->count == 0 && answer->waits_for != WORKER_NONE && !queue->put_off;
+    const bool waits = answer->count == 0 && answer->waits_for != WORKER_NONE && !queue->put_off &&
+                       is_there(input, queue, answer->waits_for);
     wait->asked_ns = waits ? input->view->now_ns : 0;
     wait->items = min_u32(queue->items, WAITING_MAX);
 }
@@ -58,6 +72,25 @@ static uint32_t find_worker(
     return best;
 }
 
+/* How long a model that is loaded now will stay, at all workers alike. */
+static int64_t stay_ns(const struct policy_input *input)
+{
+    const struct view *view = input->view;
+    const struct weft_state *state = input->state;
+    uint32_t held = 0;
+    for (uint32_t worker = 0; worker < view->fleet->worker_count; worker++) {
+        held += model_set_count(&view_cache(view, worker)->resident);
+    }
+    return demand_stay_ns(&state->demand, held, view->fleet->node_count, view->now_ns);
+}
+
+/* A copy would not have stayed for ever: what it would have saved by now counts ever less. */
+static void forget(struct weft_wait *wait, int64_t passed_ns, int64_t stay_ns)
+{
+    const double gone = (double)passed_ns / (double)(stay_ns + passed_ns + 1);
+    wait->sum_ns -= (int64_t)((double)wait->sum_ns * gone);
+}
+
 static void warm_queue(
     const struct policy_input *input, const struct workflow_task *kind, struct weft_wait *wait,
     struct tick_answer *answer)
@@ -72,6 +105,7 @@ static void warm_queue(
                 (struct warm){.worker = worker, .model = kind->models[i]};
         }
     }
+    weft_keep_note(input, kind, worker);
     wait->sum_ns = 0;
 }
 
@@ -97,11 +131,16 @@ void weft_warm_tick(const struct policy_input *input, struct tick_answer *answer
         return;
     }
     leave_out_evictions(input, answer);
+    const int64_t now_ns = input->view->now_ns;
+    const int64_t passed_ns = min_i64(now_ns - state->warm_at_ns, DURATION_NS_MAX);
+    const int64_t left_ns = stay_ns(input);
+    state->warm_at_ns = now_ns;
     for (uint32_t i = 0; i < catalogue->workflow_count; i++) {
         const struct workflow *workflow = catalogue->workflows[i];
         for (uint32_t task = 0; task < workflow->task_count; task++) {
             const uint32_t number = workflow->queue_first + task;
             if (number < ESG_QUEUES_MAX) {
+                forget(&state->waits[number], passed_ns, left_ns);
                 warm_queue(input, &workflow->tasks[task], &state->waits[number], answer);
             }
         }

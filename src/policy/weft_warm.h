@@ -3,7 +3,8 @@
  *
  * A model is loaded ahead into memory that is free. For one that makes another leave, items of the
  * queue must have waited, in all, for as long as such a load costs others: one batch would rather
- * wait for a worker that is full than load, however often the same happens to those after it.
+ * wait for a worker that is full than load, however often the same happens to those after it. Waits
+ * are forgotten within the time that a model stays in memory before others need it.
  */
 #ifndef POLICY_WEFT_WARM_H
 #define POLICY_WEFT_WARM_H

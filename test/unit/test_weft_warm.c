@@ -107,6 +107,37 @@ static void only_what_waits_for_full_workers_counts(void **state)
     assert_int_equal(policy_tick(&cluster.seat).warm_count, 0);
 }
 
+/* What a worker loads is there soon: to wait for that is no reason to load more. */
+static void waits_for_a_load_do_not_count(void **state)
+{
+    (void)state;
+    struct row row = cluster.board.entries[0].live;
+    model_set_remove(&row.cache.resident, 1);
+    model_set_add(&row.cache.loading, 1);
+    cluster_write(&cluster, &row);
+    wait_for(1, 3000);
+    wait_for(1, 1);
+    assert_int_equal(policy_tick(&cluster.seat).warm_count, 0);
+}
+
+/* A copy is made after each three seconds, so that none stays for much longer than that. */
+static void what_was_waited_long_ago_is_forgotten(void **state)
+{
+    (void)state;
+    cluster_seat(&cluster, "weft:copy=0:keep=0.01");
+    for (uint32_t i = 0; i < 3; i++) {
+        wait_for(1, 3000);
+        wait_for(1, 0);
+        assert_int_equal(policy_tick(&cluster.seat).warm_count, 1);
+    }
+    wait_for(1, 3000);
+    occupy(0, 7, 0);
+    const struct queue_facts queue = home_queue(&cluster, 1, 1, 0, 900);
+    assert_true(home_ask(&cluster, &queue).count > 0);
+    cluster.view.now_ns += 20000 * MS;
+    assert_int_equal(policy_tick(&cluster.seat).warm_count, 0);
+}
+
 /* Tasks that come often want more workers than one; but nothing leaves memory for that alone. */
 static void a_model_comes_ahead_into_free_memory_alone(void **state)
 {
@@ -131,6 +162,8 @@ int main(void)
         CLUSTER_CASE(no_copy_comes_to_a_worker_without_units),
         CLUSTER_CASE(waits_while_no_unit_is_idle_do_not_count),
         CLUSTER_CASE(only_what_waits_for_full_workers_counts),
+        CLUSTER_CASE(waits_for_a_load_do_not_count),
+        CLUSTER_CASE(what_was_waited_long_ago_is_forgotten),
         CLUSTER_CASE(a_model_comes_ahead_into_free_memory_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
