@@ -4,11 +4,9 @@
  * A node sees what it sends itself and nothing else. From that it knows when its own link is free
  * again, and how busy it keeps that link and, if the machines of its rack do as it does, the link
  * of the rack. The load is what was sent within about the last second, over that time; of a link
- * that was idle before, over the time since it was used first. Of a node's own transfers, if they
- * take long, there are few within a second, which say little: it is then the time of WEFT_LINK_MANY
- * of them. A toll is what a transfer costs those that come after it: busy time, times the load over
- * what is left of the link, which is how much longer a queue becomes by one more customer. All in
- * whole nanoseconds.
+ * that was idle before, over the time since it was used first. A toll is what a transfer costs
+ * those that come after it: busy time, times the load over what is left of the link, which is how
+ * much longer a queue becomes by one more customer. All in whole nanoseconds.
  */
 #ifndef POLICY_WEFT_LINKS_H
 #define POLICY_WEFT_LINKS_H
@@ -21,9 +19,8 @@
 struct weft_link {
     int64_t free_ns; /* When what was put on it has left. */
     int64_t seen_ns; /* When busy_ns was brought up to date. */
-    int64_t busy_ns; /* Within about the last WEFT_LINK_SPAN_NS, or for longer, */
+    int64_t busy_ns; /* Within about the last WEFT_LINK_SPAN_NS, */
     int64_t span_ns; /* of which it was seen for so long. */
-    int64_t each_ns; /* For how long a transfer keeps it busy, as counted, on average of late. */
 };
 
 /* Links of one node. All zero: nothing was sent. */
@@ -33,9 +30,6 @@ struct weft_links {
 };
 
 #define WEFT_LINK_SPAN_NS INT64_C(1000000000)
-
-/* A quarter of these at least, so that the first one does not seem to fill the link. */
-enum { WEFT_LINK_MANY = 64 };
 
 /* What a transfer that keeps @link busy for @use_ns costs those that come after it. */
 int64_t weft_link_toll_ns(const struct weft_link *link, int64_t use_ns, int64_t now_ns);

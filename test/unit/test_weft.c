@@ -534,17 +534,17 @@ static void a_toll_grows_with_the_load_and_fades(void **state)
     (void)state;
     const int64_t now_ns = 5 * WEFT_LINK_SPAN_NS;
     const struct weft_transfer transfer = {.whole_ns = 1000, .up_ns = 1024 * 1000, .core_ns = 0};
-    const int64_t half_ns = WEFT_LINK_SPAN_NS / 2;
+    const struct weft_transfer half = {.whole_ns = 1, .up_ns = WEFT_LINK_SPAN_NS / 2};
     struct weft_links links = {0};
     assert_int_equal(weft_toll_ns(&links, &transfer, now_ns), 0);
-    weft_link_send(&links.up, half_ns, 1, now_ns);
-    assert_int_equal(links.up.free_ns, now_ns + half_ns);
+    weft_links_send(&links, &half, 14, now_ns);
+    assert_int_equal(links.up.free_ns, now_ns + WEFT_LINK_SPAN_NS / 2);
     /* Half of what was sent is forgotten then, and it was sent within half of the time. */
-    const int64_t later_ns = weft_toll_ns(&links, &transfer, now_ns + half_ns);
+    const int64_t later_ns = weft_toll_ns(&links, &transfer, now_ns + WEFT_LINK_SPAN_NS / 2);
     assert_in_range(later_ns, transfer.up_ns * 99 / 100, transfer.up_ns * 101 / 100);
     assert_int_equal(weft_toll_ns(&links, &transfer, now_ns + 9 * WEFT_LINK_SPAN_NS), 0);
     for (uint32_t i = 0; i < 5; i++) {
-        weft_link_send(&links.up, half_ns, 1, now_ns);
+        weft_links_send(&links, &half, 14, now_ns);
     }
     assert_true(weft_toll_ns(&links, &transfer, now_ns) < 20 * transfer.up_ns);
 }
@@ -554,44 +554,20 @@ static void a_load_is_known_as_soon_as_it_is_there(void **state)
 {
     (void)state;
     const struct weft_transfer transfer = {.whole_ns = 1000, .up_ns = 1024 * 1000};
-    const int64_t eighth_ns = WEFT_LINK_SPAN_NS / 8;
+    const struct weft_transfer eighth = {.whole_ns = 1, .up_ns = WEFT_LINK_SPAN_NS / 8};
     struct weft_links links = {0};
     int64_t now_ns = 1000;
     for (uint32_t i = 0; i < 40; i++) {
         now_ns += i == 20 ? 9 * WEFT_LINK_SPAN_NS : 0;
-        weft_link_send(&links.up, eighth_ns, 1, now_ns);
+        weft_links_send(&links, &eighth, 1, now_ns);
         now_ns += WEFT_LINK_SPAN_NS / 4; /* A quarter is forgotten: 3/8 of the time are left. */
         const int64_t toll_ns = weft_toll_ns(&links, &transfer, now_ns);
         assert_in_range(toll_ns, transfer.up_ns * 59 / 100, transfer.up_ns * 61 / 100);
     }
     links = (struct weft_links){0};
-    weft_link_send(&links.up, eighth_ns, 1, now_ns); /* But not at the same moment: half of it. */
+    weft_links_send(&links, &eighth, 1, now_ns); /* But not at the same moment: half of it. */
     const int64_t first_ns = weft_toll_ns(&links, &transfer, now_ns);
     assert_in_range(first_ns, transfer.up_ns * 99 / 100, transfer.up_ns * 101 / 100);
-}
-
-/*
- * A transfer of an eighth of a second keeps a rack's link of four busy for half of one. If there is
- * one in a minute, the link is next to idle; if there is one in two seconds, a quarter of it is
- * used.
- */
-static void few_long_transfers_say_little(void **state)
-{
-    (void)state;
-    const struct weft_transfer eighth = {.whole_ns = 1, .core_ns = WEFT_LINK_SPAN_NS / 8};
-    struct weft_links links = {0};
-    int64_t now_ns = 1000;
-    for (uint32_t i = 0; i < 40; i++) {
-        weft_links_send(&links, &eighth, 4, now_ns);
-        assert_true(weft_toll_ns(&links, &eighth, now_ns) < eighth.core_ns / 8);
-        now_ns += 60 * WEFT_LINK_SPAN_NS;
-    }
-    for (uint32_t i = 0; i < 40; i++) {
-        weft_links_send(&links, &eighth, 4, now_ns);
-        now_ns += 2 * WEFT_LINK_SPAN_NS;
-    }
-    const int64_t toll_ns = weft_toll_ns(&links, &eighth, now_ns);
-    assert_in_range(toll_ns, eighth.core_ns / 4, eighth.core_ns / 2);
 }
 
 /* A rack's link counts as if all machines of the rack sent as much as this one. */
@@ -653,7 +629,6 @@ int main(void)
         cmocka_unit_test(what_may_be_late_comes_before_what_has_no_slo),
         cmocka_unit_test(a_toll_grows_with_the_load_and_fades),
         cmocka_unit_test(a_load_is_known_as_soon_as_it_is_there),
-        cmocka_unit_test(few_long_transfers_say_little),
         cmocka_unit_test(a_rack_shares_its_link),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
