@@ -195,6 +195,18 @@ static inline void choose_placement_by_hash(
     }
 }
 
+/* Whether all models of @task are there at @worker, not only on their way. */
+static inline bool choose_has_models(
+    const struct view *view, uint32_t worker, const struct workflow_task *task)
+{
+    const struct row_cache *cache = view_cache(view, worker);
+    bool has_all = true;
+    for (uint32_t i = 0; i < task->model_count && has_all; i++) {
+        has_all = model_set_has(&cache->resident, task->models[i]);
+    }
+    return has_all;
+}
+
 /* What it costs @worker that it neither holds nor loads models of a task. */
 static inline int64_t choose_missing_load_ns(
     const struct policy_input *input, const struct workflow_task *task, uint32_t worker)

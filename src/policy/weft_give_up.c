@@ -1,6 +1,7 @@
 #include "policy/weft_give_up.h"
 
 #include "base/numbers.h"
+#include "policy/choose.h"
 #include "policy/weft_begin.h"
 #include "policy/weft_haste.h"
 #include "policy/weft_home.h"
@@ -88,12 +89,7 @@ static bool is_loaded_for(const struct policy_input *input, const struct ready_f
     if (plan->waits[graph->queue_first + task->task] || task->worker == WORKER_NONE) {
         return false;
     }
-    const struct row_cache *cache = view_cache(input->view, task->worker);
-    bool is_there = true;
-    for (uint32_t i = 0; i < kind->model_count && is_there; i++) {
-        is_there = model_set_has(&cache->resident, kind->models[i]);
-    }
-    return !is_there;
+    return !choose_has_models(input->view, task->worker, kind);
 }
 
 enum hope weft_hope(const struct policy_input *input, const struct ready_facts *task)

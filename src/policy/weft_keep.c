@@ -34,7 +34,8 @@ static bool is_on(const struct policy_input *input)
     return input->options[WEFT_KEEP] > 0 && plan->is_short;
 }
 
-int64_t weft_keep_loss_ns(
+/* What is lost with a model that leaves @worker for those of @kind. */
+static int64_t loss_ns(
     const struct policy_input *input, const struct workflow_task *kind, uint32_t worker)
 {
     return is_on(input) ? weft_keep_eviction_ns(input, kind, worker, /* absent_ns */ 0) : 0;
@@ -48,7 +49,7 @@ int64_t weft_keep_cost_ns(
                             need_bytes(input->profile, kind, /* items */ 1)) {
         return 0;
     }
-    return load_ns / 64 * compass_64ths(EVICTION_WEIGHT) + weft_keep_loss_ns(input, kind, worker);
+    return load_ns / 64 * compass_64ths(EVICTION_WEIGHT) + loss_ns(input, kind, worker);
 }
 
 void weft_keep_arrived(const struct policy_input *input, const struct job_facts *job)

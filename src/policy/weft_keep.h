@@ -24,10 +24,6 @@ void weft_keep_arrived(const struct policy_input *input, const struct job_facts 
 void weft_keep_note(
     const struct policy_input *input, const struct workflow_task *kind, uint32_t worker);
 
-/* What is lost with a model that leaves @worker for those of @kind. */
-int64_t weft_keep_loss_ns(
-    const struct policy_input *input, const struct workflow_task *kind, uint32_t worker);
-
 /*
  * What a load of @load_ns for those of @kind costs others on @worker: nothing if there is room. One
  * that evicts is paid again, by tasks that wait for what left, and by those behind them.

@@ -1,6 +1,7 @@
 #include "policy/weft_spot.h"
 
 #include "base/numbers.h"
+#include "policy/choose.h"
 #include "policy/compass_cost.h"
 #include "policy/esg_order.h"
 #include "policy/weft_haste.h"
@@ -42,11 +43,7 @@ static int64_t loading_ns(
     const struct policy_input *input, const struct workflow_task *kind, uint32_t worker)
 {
     const struct row_cache *cache = view_cache(input->view, worker);
-    bool has_all = true;
-    for (uint32_t i = 0; i < kind->model_count && has_all; i++) {
-        has_all = model_set_has(&cache->resident, kind->models[i]);
-    }
-    if (has_all || model_set_is_empty(&cache->loading)) {
+    if (choose_has_models(input->view, worker, kind) || model_set_is_empty(&cache->loading)) {
         return 0;
     }
     int64_t load_ns = 0;

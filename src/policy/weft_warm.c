@@ -13,19 +13,6 @@ enum { IDLE_ENOUGH = 4 };
 /* So many items count at most: their waits can be summed up without overflow. */
 enum { WAITING_MAX = 4096 };
 
-/* Whether @worker holds the models of @queue: what it loads is no reason to load more. */
-static bool is_there(
-    const struct policy_input *input, const struct queue_facts *queue, uint32_t worker)
-{
-    const struct workflow_task *kind =
-        &input->catalogue->workflows[queue->workflow]->tasks[queue->task];
-    bool is_there = true;
-    for (uint32_t i = 0; i < kind->model_count && is_there; i++) {
-        is_there = model_set_has(&view_cache(input->view, worker)->resident, kind->models[i]);
-    }
-    return is_there;
-}
-
 void weft_warm_note(
     const struct policy_input *input, const struct queue_facts *queue, uint32_t number,
     const struct dispatch_answer *answer)
@@ -42,8 +29,11 @@ void weft_warm_note(
         const int64_t more_ns = wait->items * passed_ns / WEFT_IDLE_ONE * idle;
         wait->sum_ns = min_i64(wait->sum_ns + more_ns, DURATION_NS_MAX);
     }
+    const struct workflow_task *kind =
+        &input->catalogue->workflows[queue->workflow]->tasks[queue->task];
+    /* What a worker loads is no reason to load more. */
     const bool waits = answer->count == 0 && answer->waits_for != WORKER_NONE && !queue->put_off &&
-                       is_there(input, queue, answer->waits_for);
+                       choose_has_models(input->view, answer->waits_for, kind);
     wait->asked_ns = waits ? input->view->now_ns : 0;
     wait->items = min_u32(queue->items, WAITING_MAX);
 }
@@ -85,9 +75,9 @@ static int64_t stay_ns(const struct policy_input *input)
 }
 
 /* A copy would not have stayed for ever: what it would have saved by now counts ever less. */
-static void forget(struct weft_wait *wait, int64_t passed_ns, int64_t stay_ns)
+static void forget(struct weft_wait *wait, int64_t passed_ns, int64_t left_ns)
 {
-    const double gone = (double)passed_ns / (double)(stay_ns + passed_ns + 1);
+    const double gone = (double)passed_ns / (double)(left_ns + passed_ns + 1);
     wait->sum_ns -= (int64_t)((double)wait->sum_ns * gone);
 }
 

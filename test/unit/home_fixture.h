@@ -26,6 +26,15 @@ static inline void home_free(struct cluster *cluster, uint32_t worker, uint32_t 
     cluster_write(cluster, &row);
 }
 
+/* @worker has @gpu units left and runs for another @ms. */
+static inline void home_occupy(struct cluster *cluster, uint32_t worker, uint32_t gpu, int64_t ms)
+{
+    struct row row = cluster->board.entries[worker].live;
+    row.load.gpu_free = (uint8_t)gpu;
+    row.load.queued_ns = cluster->view.now_ns - CLUSTER_NOW_NS + ms * MS;
+    cluster_write(cluster, &row);
+}
+
 /* @node_count idle machines with one device each, all holding models 0 … @model_count - 1. */
 static inline void home_init(struct cluster *cluster, uint32_t node_count, uint32_t model_count)
 {

@@ -28,15 +28,6 @@ static int setup(void **state)
     return 0;
 }
 
-/* @worker has @gpu units left and runs for another @ms. */
-static void occupy(uint32_t worker, uint32_t gpu, int64_t ms)
-{
-    struct row row = cluster.board.entries[worker].live;
-    row.load.gpu_free = (uint8_t)gpu;
-    row.load.queued_ns = cluster.view.now_ns - CLUSTER_NOW_NS + ms * MS;
-    cluster_write(&cluster, &row);
-}
-
 static void tasks_with_shares_wait(void **state)
 {
     (void)state;
@@ -116,11 +107,11 @@ static void units_that_cost_nothing_are_used_while_they_are_idle(void **state)
     cluster.fleet->prices = (struct fleet_prices){.gpu = 0};
     cluster_seat(&cluster, "weft");
     assert_int_equal(home_ask(&cluster, &queue).configs[0].gpu, 7);
-    occupy(1, 0, 500);
-    occupy(2, 0, 500);
+    home_occupy(&cluster, 1, 0, 500);
+    home_occupy(&cluster, 2, 0, 500);
     cluster_seat(&cluster, "weft"); /* It knows what is idle for a moment. */
     assert_int_equal(home_ask(&cluster, &queue).configs[0].gpu, 2);
-    occupy(3, 0, 500);
+    home_occupy(&cluster, 3, 0, 500);
     cluster_seat(&cluster, "weft");
     assert_int_equal(home_ask(&cluster, &queue).configs[0].gpu, 1);
 }
@@ -173,18 +164,20 @@ static void a_full_worker_with_the_model_is_waited_for(void **state)
         cluster_drop(&cluster, worker, 1);
     }
     assert_int_equal(home_ask(&cluster, &queue).workers[0], 0);
-    occupy(0, 0, 40);
+    home_occupy(&cluster, 0, 0, 40);
     const struct dispatch_answer waits = home_ask(&cluster, &queue);
     assert_int_equal(waits.count, 0);
     assert_int_equal(waits.wake_at_ns, 0);
     assert_int_equal(waits.waits_for, 0);
-    occupy(0, 0, 700); /* Twice that is less than a load of 500 that costs others twice as much. */
+    home_occupy(
+        &cluster, 0, 0,
+        700); /* Twice that is less than a load of 500 that costs others twice as much. */
     assert_int_equal(home_ask(&cluster, &queue).waits_for, 0);
-    occupy(0, 0, 800);
+    home_occupy(&cluster, 0, 0, 800);
     const struct dispatch_answer leaves = home_ask(&cluster, &queue);
     assert_true(leaves.count > 0);
     assert_int_not_equal(leaves.workers[0], 0);
-    occupy(0, 0, 40);
+    home_occupy(&cluster, 0, 0, 40);
     cluster_seat(&cluster, "weft:hold=0");
     assert_true(home_ask(&cluster, &queue).count > 0);
 }
@@ -210,11 +203,11 @@ static void what_would_wait_for_one_kind_of_device_takes_another(void **state)
     const struct queue_facts queue = home_queue(&cluster, 1, 1, 0, 900);
     assert_int_not_equal(home_ask(&cluster, &queue).workers[0], 3);
     for (uint32_t worker = 0; worker < 3; worker++) {
-        occupy(worker, 0, 100); /* Twice that, and 30: sooner than 300. */
+        home_occupy(&cluster, worker, 0, 100); /* Twice that, and 30: sooner than 300. */
     }
     assert_int_equal(home_ask(&cluster, &queue).count, 0);
     for (uint32_t worker = 0; worker < 3; worker++) {
-        occupy(worker, 0, 200);
+        home_occupy(&cluster, worker, 0, 200);
     }
     const struct dispatch_answer leaves = home_ask(&cluster, &queue);
     assert_int_equal(leaves.count, 1);
@@ -236,7 +229,7 @@ static void a_load_into_free_memory_costs_nobody(void **state)
     for (uint32_t worker = 1; worker < 4; worker++) {
         cluster_drop(&cluster, worker, 1);
     }
-    occupy(0, 0, 400);
+    home_occupy(&cluster, 0, 0, 400);
     assert_int_equal(home_ask(&cluster, &queue).count, 0);
     struct row row = cluster.board.entries[2].live;
     row.cache.free_bytes = 1 << 20;
@@ -244,7 +237,7 @@ static void a_load_into_free_memory_costs_nobody(void **state)
     const struct dispatch_answer loads = home_ask(&cluster, &queue);
     assert_true(loads.count > 0);
     assert_int_equal(loads.workers[0], 2);
-    occupy(0, 0, 200); /* Twice that is less than a load. */
+    home_occupy(&cluster, 0, 0, 200); /* Twice that is less than a load. */
     assert_int_equal(home_ask(&cluster, &queue).count, 0);
 }
 
@@ -257,7 +250,7 @@ static uint32_t wait_or_evict(const char *policy)
         policy_arrived(&cluster.seat, &cluster.job);
     }
     const struct queue_facts queue = home_queue(&cluster, 1, 1, 0, 900);
-    occupy(0, 0, 800);
+    home_occupy(&cluster, 0, 0, 800);
     const struct dispatch_answer answer = home_ask(&cluster, &queue);
     return answer.count == 0 ? answer.waits_for : answer.workers[0];
 }
@@ -283,13 +276,15 @@ static void a_late_task_takes_what_ends_first(void **state)
     /* With 45 ms left no config is in time but the whole device, and none is free. */
     const struct queue_facts queue = home_queue(&cluster, 1, 1, 855, 900);
     for (uint32_t worker = 0; worker < 4; worker++) {
-        occupy(worker, 2, 400);
+        home_occupy(&cluster, worker, 2, 400);
     }
     const struct dispatch_answer answer = home_ask(&cluster, &queue);
     assert_int_equal(answer.count, 1);
     assert_int_equal(answer.configs[0].gpu, 2);
     for (uint32_t worker = 0; worker < 4; worker++) {
-        occupy(worker, 2, 15); /* Waited for twice, and 30 of running: less than 62 at once. */
+        home_occupy(
+            &cluster, worker, 2,
+            15); /* Waited for twice, and 30 of running: less than 62 at once. */
     }
     assert_int_equal(home_ask(&cluster, &queue).count, 0);
 }
@@ -310,7 +305,7 @@ static void what_was_put_off_runs_where_much_is_idle(void **state)
     over.put_off = true;
     assert_int_equal(home_ask(&cluster, &over).configs[0].gpu, 1);
     for (uint32_t worker = 0; worker < 4; worker++) {
-        occupy(worker, 3, 400);
+        home_occupy(&cluster, worker, 3, 400);
     }
     cluster.view.now_ns += MS; /* It is not looked at anew for every task. */
     assert_int_equal(home_ask(&cluster, &queue).count, 0);
@@ -326,7 +321,7 @@ static void what_seems_late_hurries_where_much_is_idle(void **state)
     const struct queue_facts queue = home_queue(&cluster, 1, 1, 880, 900);
     assert_int_equal(home_ask(&cluster, &queue).configs[0].gpu, 7);
     for (uint32_t worker = 0; worker < 3; worker++) {
-        occupy(worker, 0, 400);
+        home_occupy(&cluster, worker, 0, 400);
     }
     cluster.view.now_ns += MS;
     assert_int_equal(home_ask(&cluster, &queue).configs[0].gpu, 1);
@@ -351,7 +346,7 @@ static void the_busier_the_sooner_a_job_is_put_off(void **state)
     assert_int_equal(hope(60), HOPE_GOOD);
     assert_int_equal(hope(59), HOPE_LATE);
     for (uint32_t worker = 0; worker < 4; worker++) {
-        occupy(worker, 0, 400);
+        home_occupy(&cluster, worker, 0, 400);
     }
     cluster_seat(&cluster, "weft"); /* It has seen nothing else. */
     assert_int_equal(hope(60 + 630), HOPE_GOOD);
@@ -393,7 +388,7 @@ static void what_would_be_put_off_later_does_not_begin(void **state)
 {
     (void)state;
     for (uint32_t worker = 0; worker < 4; worker++) {
-        occupy(worker, 0, 60000);
+        home_occupy(&cluster, worker, 0, 60000);
     }
     cluster_seat(&cluster, "weft");
     assert_int_equal(count_put_off(0, 0), 0);
@@ -408,7 +403,7 @@ static void what_would_be_put_off_later_does_not_begin(void **state)
     cluster_seat(&cluster, "weft:begin=0");
     assert_int_equal(count_put_off(0, 0), 0);
     for (uint32_t worker = 0; worker < 4; worker++) {
-        occupy(worker, 7, 0);
+        home_occupy(&cluster, worker, 7, 0);
     }
     cluster_seat(&cluster, "weft");
     assert_int_equal(count_put_off(0, 0), 0); /* There is room. */
@@ -419,7 +414,7 @@ static void what_is_urgent_is_put_off_last(void **state)
 {
     (void)state;
     for (uint32_t worker = 0; worker < 4; worker++) {
-        occupy(worker, 0, 60000);
+        home_occupy(&cluster, worker, 0, 60000);
     }
     struct row row = cluster.board.entries[3].live;
     row.load.put_off = 128;
@@ -471,9 +466,9 @@ static void what_would_wait_for_memory_goes_elsewhere(void **state)
         cluster.fleet->workers[worker].memory_bytes = (2 << 18) + 3 * item_bytes;
     }
     cluster_seat(&cluster, "weft");
-    occupy(0, 5, 400);
+    home_occupy(&cluster, 0, 5, 400);
     assert_int_equal(home_ask(&cluster, &queue).workers[0], 0);
-    occupy(0, 4, 400);
+    home_occupy(&cluster, 0, 4, 400);
     assert_int_not_equal(home_ask(&cluster, &queue).workers[0], 0);
     for (uint32_t worker = 0; worker < 4; worker++) {
         cluster.fleet->workers[worker].memory_bytes = 8 << 18;
@@ -492,12 +487,12 @@ static void what_is_idle_is_used(void **state)
     cluster_seat(&cluster, "weft:trouble=0");
     assert_int_equal(home_ask(&cluster, &queue).configs[0].gpu, 7);
     for (uint32_t worker = 0; worker < 4; worker++) {
-        occupy(worker, 1, 400);
+        home_occupy(&cluster, worker, 1, 400);
     }
     cluster.view.now_ns += MS; /* It is not looked at anew for every task. */
     assert_int_equal(home_ask(&cluster, &queue).configs[0].gpu, 1);
     cluster_seat(&cluster, "weft:haste=0:trouble=0");
-    occupy(0, 7, 0);
+    home_occupy(&cluster, 0, 7, 0);
     assert_int_equal(home_ask(&cluster, &queue).configs[0].gpu, 1);
 }
 

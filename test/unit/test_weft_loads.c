@@ -24,15 +24,6 @@ static int setup(void **state)
     return 0;
 }
 
-/* @worker has no units left and runs for another @ms. */
-static void occupy(uint32_t worker, int64_t ms)
-{
-    struct row row = cluster.board.entries[worker].live;
-    row.load.gpu_free = 0;
-    row.load.queued_ns = cluster.view.now_ns - CLUSTER_NOW_NS + ms * MS;
-    cluster_write(&cluster, &row);
-}
-
 /* Where the second task starts now, whose input is at worker 2; WORKER_NONE: it waits. */
 static uint32_t starts_at(uint32_t *waits_for_out)
 {
@@ -48,11 +39,11 @@ static void a_model_that_is_on_its_way_is_not_there(void **state)
 {
     (void)state;
     uint32_t waits_for;
-    occupy(3, 100);
+    home_occupy(&cluster, 3, /* gpu */ 0, 100);
     assert_int_equal(starts_at(&waits_for), WORKER_NONE);
     assert_int_equal(waits_for, 3);
     cluster.view.now_ns += 301 * MS; /* Less than 200 are left of the load. */
-    occupy(3, 100);
+    home_occupy(&cluster, 3, /* gpu */ 0, 100);
     assert_int_equal(starts_at(&waits_for), 2);
 }
 
@@ -70,8 +61,8 @@ static void a_load_waits_for_the_one_before_it(void **state)
     row = cluster.board.entries[0].live;
     row.cache.free_bytes = 1 << 20;
     cluster_write(&cluster, &row);
-    occupy(3, 2000);
-    occupy(1, 2000);
+    home_occupy(&cluster, 3, /* gpu */ 0, 2000);
+    home_occupy(&cluster, 1, /* gpu */ 0, 2000);
     assert_int_equal(starts_at(&waits_for), 0);
 }
 
@@ -80,10 +71,10 @@ static void under_load_no_batch_holds_units_while_a_model_comes(void **state)
 {
     (void)state;
     uint32_t waits_for;
-    occupy(1, 2000);
-    occupy(3, 2000);
+    home_occupy(&cluster, 1, /* gpu */ 0, 2000);
+    home_occupy(&cluster, 3, /* gpu */ 0, 2000);
     assert_int_equal(starts_at(&waits_for), 2); /* Half of all units are idle. */
-    occupy(0, 2000);
+    home_occupy(&cluster, 0, /* gpu */ 0, 2000);
     cluster.view.now_ns += MS;
     assert_int_equal(starts_at(&waits_for), WORKER_NONE);
     assert_int_equal(waits_for, 2);

@@ -27,15 +27,6 @@ static int setup(void **state)
     return 0;
 }
 
-/* @worker has @gpu units left and runs for another @ms. */
-static void occupy(uint32_t worker, uint32_t gpu, int64_t ms)
-{
-    struct row row = cluster.board.entries[worker].live;
-    row.load.gpu_free = (uint8_t)gpu;
-    row.load.queued_ns = cluster.view.now_ns - CLUSTER_NOW_NS + ms * MS;
-    cluster_write(&cluster, &row);
-}
-
 /* What a batch of @task gets that has no deadline. */
 static struct dispatch_answer ask(uint32_t task)
 {
@@ -76,7 +67,7 @@ static void a_short_wait_is_worth_it(void **state)
     (void)state;
     cluster.view.now_ns += 1000 * MS;
     for (uint32_t worker = 0; worker < 4; worker++) {
-        occupy(worker, 6, worker == 2 ? 10 : 200);
+        home_occupy(&cluster, worker, 6, worker == 2 ? 10 : 200);
     }
     const struct dispatch_answer answer = ask(1);
     assert_int_equal(answer.count, 0);
@@ -88,7 +79,7 @@ static void a_long_one_is_not(void **state)
     (void)state;
     cluster.view.now_ns += 1000 * MS;
     for (uint32_t worker = 0; worker < 4; worker++) {
-        occupy(worker, 6, 200);
+        home_occupy(&cluster, worker, 6, 200);
     }
     const struct dispatch_answer answer = ask(1);
     assert_int_equal(answer.count, 1);

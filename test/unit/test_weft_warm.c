@@ -24,20 +24,11 @@ static int setup(void **state)
     return 0;
 }
 
-/* @worker has @gpu units left and runs for another @ms. */
-static void occupy(uint32_t worker, uint8_t gpu, int64_t ms)
-{
-    struct row row = cluster.board.entries[worker].live;
-    row.load.gpu_free = gpu;
-    row.load.queued_ns = cluster.view.now_ns - CLUSTER_NOW_NS + ms * MS;
-    cluster_write(&cluster, &row);
-}
-
 /* @items wait for worker 0, which is full, and @ms pass. */
 static void wait_for(uint32_t items, int64_t ms)
 {
     const struct queue_facts queue = home_queue(&cluster, 1, items, 0, 900);
-    occupy(0, 0, 400);
+    home_occupy(&cluster, 0, 0, 400);
     const struct dispatch_answer answer = home_ask(&cluster, &queue);
     assert_int_equal(answer.count, 0);
     assert_int_equal(answer.waits_for, 0);
@@ -66,7 +57,7 @@ static void no_copy_comes_to_a_worker_without_units(void **state)
     wait_for(1, 1600);
     wait_for(1, 1);
     for (uint32_t worker = 1; worker < 4; worker++) {
-        occupy(worker, worker == 2 ? 1 : 0, 100);
+        home_occupy(&cluster, worker, worker == 2 ? 1 : 0, 100);
     }
     const struct tick_answer answer = policy_tick(&cluster.seat);
     assert_int_equal(answer.warm_count, 1);
@@ -78,12 +69,12 @@ static void waits_while_no_unit_is_idle_do_not_count(void **state)
 {
     (void)state;
     for (uint32_t worker = 1; worker < 4; worker++) {
-        occupy(worker, 0, 9000);
+        home_occupy(&cluster, worker, 0, 9000);
     }
     wait_for(1, 2000);
     wait_for(1, 1);
     for (uint32_t worker = 1; worker < 4; worker++) {
-        occupy(worker, 7, 0);
+        home_occupy(&cluster, worker, 7, 0);
     }
     assert_int_equal(policy_tick(&cluster.seat).warm_count, 0);
     wait_for(1, 1600);
@@ -97,7 +88,7 @@ static void only_what_waits_for_full_workers_counts(void **state)
     (void)state;
     wait_for(1, 700);
     struct queue_facts queue = home_queue(&cluster, 1, 1, 0, 900);
-    occupy(0, 7, 0);
+    home_occupy(&cluster, 0, 7, 0);
     assert_true(home_ask(&cluster, &queue).count > 0);
     cluster.view.now_ns += 2000 * MS;
     queue.put_off = true;
@@ -131,7 +122,7 @@ static void what_was_waited_long_ago_is_forgotten(void **state)
         assert_int_equal(policy_tick(&cluster.seat).warm_count, 1);
     }
     wait_for(1, 3000);
-    occupy(0, 7, 0);
+    home_occupy(&cluster, 0, 7, 0);
     const struct queue_facts queue = home_queue(&cluster, 1, 1, 0, 900);
     assert_true(home_ask(&cluster, &queue).count > 0);
     cluster.view.now_ns += 20000 * MS;
